@@ -326,10 +326,22 @@ def test_who_waited_for_whom() -> None:
         {0: [*arrivals(10, 20, 30), alone], 1: arrivals(12, 21, 30), 2: [*arrivals(11, 20, 33), *damaged]}
     )
     assert (found.operation, found.file, found.line, found.calls) == ("all_reduce", "/train.py", 7, 3)
-    assert (found.late, found.late_calls, found.longest) == (1, 2, 3.0)
+    assert (found.late, found.late_calls, found.longest) == (2, 1, 3.0), "rank 1 cost 1.5 and 1 s"
     assert dict(zip(found.ranks, found.waited, strict=True)) == {0: 2 + 1 + 3, 1: 3, 2: 1 + 1}
     assert found.seconds == 11 and waits_of({0: arrivals(1)}) == ()
-    assert (found.typical, found.before_file) == (1.25, ""), "of 1.5 and 1 s; older runs do not know what was before"
+    assert (found.typical, found.before_file) == (3.0, ""), "older runs do not know what was before"
+
+
+def test_one_call_of_several_in_a_step_is_waited_in() -> None:
+    """Rank 1 sleeps before the first of four, and all wait for the start of rank 0."""
+    rows: dict[int, list[list[object]]] = {0: [], 1: []}
+    for n in range(40):
+        late, milliseconds, line = (0, 5000, 3) if n == 0 else (1, 20, 5) if n % 4 == 0 else (n % 2, 0.5, 7)
+        for rank, mine in rows.items():
+            time = n * 10_000_000_000 + (int(milliseconds * 1e6) if rank == late else 0)
+            mine.append(["0", n, "all_reduce", time, "/train.py", 9, 0, "/train.py", line if rank == late else 9])
+    (found,) = waits_of(rows)
+    assert (found.late, found.before_line, found.typical, found.longest) == (1, 5, 0.02, 5.0)
 
 
 def test_on_a_gpu_the_durations_say_who_waited() -> None:

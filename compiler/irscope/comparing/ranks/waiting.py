@@ -12,7 +12,7 @@ of one machine are compared.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -98,10 +98,9 @@ class _Total:
 
     def __init__(self) -> None:
         self.calls, self.longest = 0, 0.0
-        self.late: Counter[int] = Counter()
         self.waited: dict[int, float] = defaultdict(float)
-        self.behind: dict[int, list[float]] = defaultdict(list)
-        self.before: dict[int, Counter[tuple[str, int]]] = defaultdict(Counter)
+        self.behind: list[tuple[int, tuple[str, int], float]] = []
+        """Of each call the last rank, the line that it was in before, and how long the others waited."""
 
     def add(self, waits: Mapping[int, int], ranks: Mapping[int, _Arrival]) -> None:
         """One call."""
@@ -109,22 +108,23 @@ class _Total:
         seconds = {rank: wait / 1e9 for rank, wait in waits.items()}
         others = median(wait for rank, wait in seconds.items() if rank != last)
         self.calls += 1
-        self.late[last] += 1
-        self.behind[last].append(others)
+        self.behind.append((last, ranks[last].before if ranks[last].before[0] else ("", 0), others))
         self.longest = max(self.longest, *seconds.values())
         for rank, wait in seconds.items():
             self.waited[rank] += wait
-        if ranks[last].before[0]:
-            self.before[last][ranks[last].before] += 1
 
     def row(self, operation: str, file: str, line: int) -> CollectiveWait:
         """Their sum."""
-        (late, times), *_ = self.late.most_common(1)
-        before = self.before[late].most_common(1)
-        before_file, before_line = before[0][0] if before else ("", 0)
+        # By the usual wait times the calls: a step may have several of these calls of which one is waited in.  The first tenth
+        # is left out, since the longest waits of a job are those of its start.
+        groups: dict[tuple[int, tuple[str, int]], list[float]] = defaultdict(list)
+        for last, place, seconds in self.behind[self.calls // 10 :]:
+            groups[last, place].append(seconds)
+        (late, place), behind = max(groups.items(), key=lambda group: median(group[1]) * len(group[1]))
+        times = sum(last == late for last, _, _ in self.behind)
         return CollectiveWait(
             operation=operation, file=file, line=line, calls=self.calls, seconds=sum(self.waited.values()),
             longest=self.longest, late=late, late_calls=times, ranks=tuple(sorted(self.waited)),
-            waited=tuple(self.waited[rank] for rank in sorted(self.waited)), typical=median(self.behind[late]),
-            before_file=before_file, before_line=before_line,
+            waited=tuple(self.waited[rank] for rank in sorted(self.waited)), typical=median(behind),
+            before_file=place[0], before_line=place[1],
         )  # fmt: skip
