@@ -1,4 +1,4 @@
-"""Dynamo takes kernels of Triton's into graphs where there is no GPU, whatever it asks Triton's presence with."""
+"""Dynamo takes Triton kernels into graphs without a GPU, with any arguments of `has_triton`."""
 
 import functools
 import types

@@ -1,4 +1,4 @@
-"""An allocation for which there is no memory: what was asked for at its line, and the lines that held most."""
+"""Out of memory: the finding is at the line that asked for it, and names the lines that hold most."""
 
 from __future__ import annotations
 
