@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -163,9 +164,15 @@ def test_ranks_and_compiles_that_are_left_out_are_counted(
     assert (len(found["ranks"]), found["moreRanks"], found["compiles"], found["moreCompiles"]) == (1, 1, [], 2)
 
 
-def test_a_tree_says_how_many_ranks_have_a_run(job: tuple[str, list[str]]) -> None:
+def test_a_tree_says_how_many_ranks_the_job_has_and_a_rank_for_how_many_it_stands(job: tuple[str, list[str]]) -> None:
     path, runs = job
     assert [asked(path, "irscope/report", run=run)["ranks"] for run in runs] == [2, 0]
+    alike = tuple(range(2, 1024))
+    with Store(path) as store:
+        first, second = (RankReport(rank, run, an_outcome(), 1, 0) for rank, run in enumerate(runs))
+        store.put_ranks(runs[0], 1024, [dataclasses.replace(first, alike=alike), second])
+    assert asked(path, "irscope/report", run=runs[0])["ranks"] == 1024
+    assert [one["others"] for one in asked(path, "irscope/ranks", run=runs[0])["ranks"]] == [1022, 0]
 
 
 def test_findings_and_pipelines_name_their_ranks(job: tuple[str, list[str]]) -> None:
