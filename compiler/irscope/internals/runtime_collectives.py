@@ -2,48 +2,30 @@
 
 FSDP2 gathers the parameters of a module before its forward and its backward, and scatters the gradients after that.  A
 pipeline schedule sends activations and gradients.  Both are seen where they are issued, and where the rank waits for them.
-DDP's reducer is C++: its all-reduces are read from the flight recorder.
+DDP's reducer is C++: its all-reduces are read from the flight recorder.  On a GPU the times are the device's
+(`irscope.internals.device_spans`), since the host runs ahead of it; else the host's.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 import threading
 import time
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.internals.flight_recorder import place_of
+from irscope.internals.collective_calls import Calls, Row
+from irscope.internals.ddp_buckets import ddp_rows
+from irscope.internals.device_spans import BackwardWaits, DeviceSpans, Told
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 from irscope.internals.stacks import place_in
 
 _FSDP = "torch.distributed.fsdp._fully_shard._fsdp_param_group"
 _STAGE, _SCHEDULES = "torch.distributed.pipelining.stage", "torch.distributed.pipelining.schedules"
 _DDP = "torch.nn.parallel.distributed"
-_DDP_FILE, _ENGINE = "/torch/nn/parallel/distributed.py", "_engine_run_backward"
-_BYTES = {
-    "Float": 4,
-    "Double": 8,
-    "Half": 2,
-    "BFloat16": 2,
-    "Long": 8,
-    "Int": 4,
-    "Short": 2,
-    "Char": 1,
-    "Byte": 1,
-    "Bool": 1,
-}
-"""By the flight recorder's names of types; others are not known."""
 _MOST_ROWS = 500
 _MOST_OPEN = 1000
-_MOST_MODULES = 2
-
-Row = list[Any]
-"""``[issuer, operation, module, peer, bytes, file, line, calls, calls beside, nanoseconds beside]``: bytes that the rank
-gives into one call, -1 if they are not known; calls after which the rank went on, and for how long until it waited, both -1
-if that is not known."""
 
 
 class RuntimeCollectives:
@@ -57,11 +39,13 @@ class RuntimeCollectives:
 
     def __init__(self, is_fake: bool) -> None:
         self._is_fake = is_fake
-        self._rows: dict[tuple[Any, ...], list[int]] = {}
-        self._open: dict[object, tuple[list[int], int]] = {}
+        self._rows: dict[tuple[Any, ...], Calls] = {}
+        self._open: dict[object, tuple[Calls, int, Any]] = {}
         self._stages: dict[int, tuple[Any, str]] = {}
         self._wrapped: list[list[tuple[str, int]]] = []
         self._lock = threading.Lock()
+        self._spans = DeviceSpans(not is_fake)
+        self._backwards = BackwardWaits(self._spans)
 
     def hooks(self) -> list[Hook]:
         """What sees them."""
@@ -71,6 +55,7 @@ class RuntimeCollectives:
             Hook(f"a pipeline's {what}", _STAGE, "2.13 to 2.14", self._see_stages),
             Hook(f"a pipeline's {what}", _SCHEDULES, "2.13 to 2.14", self._see_schedules),
             Hook("which modules DDP's buckets belong to", _DDP, "2.11 and 2.13", self._see_ddp),
+            Hook("how long a GPU waited for DDP's buckets", "torch.autograd", "2.11 to 2.14", self._see_backwards),
         ]
 
     def rows(
@@ -85,69 +70,94 @@ class RuntimeCollectives:
         at
             As for `irscope.internals.flight_recorder.arrivals`.
         """
+        self._spans.settle()
         with self._lock:
-            found = [[*key, *counts] for key, counts in self._rows.items()]
-        return [*found, *(ddp_rows(recorded, self._wrapped, at) if self._wrapped else ())][:_MOST_ROWS]
+            found = [[*key, *calls.row()] for key, calls in self._rows.items()]
+        of_ddp = ddp_rows(recorded, self._wrapped, at, self._backwards.waits) if self._wrapped else ()
+        return [*found, *of_ddp][:_MOST_ROWS]
 
-    def _issued(self, issuer: str, operation: str, module: str, peer: int, size: int, open_as: object) -> None:
-        """One call; ``open_as`` names it until the rank waits for it, None if the call itself has waited."""
+    def _issued(self, issuer: str, operation: str, module: str, peer: int, size: int, open_as: object = None) -> Calls:
+        """One call; ``open_as`` names it until the rank waits for it, None if nothing is known of that."""
         key = issuer, operation, module, peer, size, *_user_place()
         with self._lock:
-            counts = self._rows.setdefault(key, [0, -1, -1] if self._is_fake else [0, 0, 0])
-            counts[0] += 1
+            calls = self._rows.setdefault(key, Calls())
+            calls.calls += 1
+            if self._is_fake:
+                calls.is_not_known()
             if open_as is not None and not self._is_fake and len(self._open) < _MOST_OPEN:
-                self._open[open_as] = counts, time.perf_counter_ns()
+                self._open[open_as] = calls, time.perf_counter_ns(), self._spans.point()
+        return calls
 
-    def _waits(self, open_as: object, is_beside: Callable[[int], bool] = lambda passed: True) -> None:
+    def _waits(self, open_as: object) -> Told | None:
+        """The rank waits for a call now.  Return what is told how long, if the device is asked."""
         with self._lock:
-            if (opened := self._open.pop(open_as, None)) is not None:
-                counts, begun = opened
-                if is_beside(passed := time.perf_counter_ns() - begun):
-                    counts[1] += 1
-                    counts[2] += passed
+            calls, begun, point = self._open.pop(open_as, (None, 0, None))
+        if calls is None:
+            return None
+        if point is None:
+            # A forward that gathers its own parameters waits at once: what is between is Python's own time.
+            if (passed := time.perf_counter_ns() - begun) > _OWN_NANOSECONDS:
+                calls.went_on(passed)
+            return None
+        self._spans.between(point, self._spans.point(), calls.took)  # until it waits; what it waits comes on top
+
+        def waited(passed: int) -> None:
+            calls.device_ns += passed
+            calls.waited(passed)
+
+        return waited
+
+    def _timed(self, calls: Calls, begin: Any, stream: Any, events: Sequence[Any]) -> None:
+        """A call of FSDP's on a GPU: from a point until now on its stream; the device waits for its events later."""
+        self._spans.between(begin, self._spans.point(stream), calls.took)
+        for event in events:
+            self._spans.time_waits(event, calls.waited)
 
     # --- FSDP2 --------------------------------------------------------------------------------------------------------
 
     def _see_fsdp(self, module: types.ModuleType) -> Undo:
         gather, reduce, group = module.foreach_all_gather, module.foreach_reduce, module.FSDPParamGroup
-        wait, finalize = group.wait_for_unshard, group.finalize_backward
+        wait = group.wait_for_unshard
 
         @functools.wraps(gather)
         def foreach_all_gather(fsdp_params: Any, *args: Any, **kwargs: Any) -> Any:
+            begin = self._spans.point(args[2]) if len(args) > _GATHERED_ON else None
             result = gather(fsdp_params, *args, **kwargs)
             if result is not None:
                 output, name = result.all_gather_output, _module_of(fsdp_params)
-                world = max(1, args[0].size())
-                is_beside = output.device.type != "cpu" or result.all_gather_work is not None
-                size = output.numel() * output.element_size() // world
-                self._issued("FSDP2", "all_gather", name, -1, size, ("gather", name) if is_beside else None)
+                size = output.numel() * output.element_size() // max(1, args[0].size())
+                work, is_host = result.all_gather_work, output.device.type == "cpu"
+                calls = self._issued(
+                    "FSDP2", "all_gather", name, -1, size, ("gather", name) if work and is_host else None
+                )
+                if begin is not None and work is None:  # then its event has all of it
+                    self._timed(calls, begin, args[_GATHERED_ON], [result.all_gather_event])
+                elif not is_host:
+                    calls.is_not_known()
             return result
 
         @functools.wraps(reduce)
         def foreach_reduce(fsdp_params: Any, unsharded_grads: Any, *args: Any, **kwargs: Any) -> Any:
             reduced_as = kwargs.get("reduce_dtype", args[4] if len(args) > 4 else None)
             size = sum(grad.numel() * (reduced_as or grad.dtype).itemsize for grad in unsharded_grads)
-            is_beside = any(grad.device.type != "cpu" for grad in unsharded_grads)
-            result, name = reduce(fsdp_params, unsharded_grads, *args, **kwargs), _module_of(fsdp_params)
-            self._issued("FSDP2", "reduce_scatter", name, -1, size, ("reduce", name) if is_beside else None)
+            begin = self._spans.point() if len(args) > 1 else None  # its stream waits for this one
+            result = reduce(fsdp_params, unsharded_grads, *args, **kwargs)
+            calls = self._issued("FSDP2", "reduce_scatter", _module_of(fsdp_params), -1, size)
+            if begin is not None:
+                self._timed(calls, begin, args[1], [each for each in result if isinstance(each, type(begin))])
+            elif result[0].device.type != "cpu":
+                calls.is_not_known()
             return result
 
         @functools.wraps(wait)
         def wait_for_unshard(group: Any, *args: Any, **kwargs: Any) -> Any:
-            # A forward that gathers its own parameters waits at once: what is between is Python's own time.
-            self._waits(("gather", _module_of(group.fsdp_params)), lambda passed: passed > _OWN_NANOSECONDS)
+            self._waits(("gather", _module_of(group.fsdp_params)))
             return wait(group, *args, **kwargs)
-
-        @functools.wraps(finalize)
-        def finalize_backward(group: Any, *args: Any, **kwargs: Any) -> Any:
-            self._waits(("reduce", _module_of(group.fsdp_params)), lambda passed: passed > _OWN_NANOSECONDS)
-            return finalize(group, *args, **kwargs)
 
         return undo_all([
             replace_attribute(module, "foreach_all_gather", foreach_all_gather),
             replace_attribute(module, "foreach_reduce", foreach_reduce),
             replace_attribute(group, "wait_for_unshard", wait_for_unshard),
-            replace_attribute(group, "finalize_backward", finalize_backward),
         ])  # fmt: skip
 
     # --- pipelines ----------------------------------------------------------------------------------------------------
@@ -186,9 +196,12 @@ class RuntimeCollectives:
 
         @functools.wraps(wait)
         def _wait_batch_p2p(work: Any, *args: Any, **kwargs: Any) -> Any:
-            for each in work:
-                self._waits(id(each), lambda passed: passed > _OWN_NANOSECONDS)
-            return wait(work, *args, **kwargs)
+            told = [tell for tell in (self._waits(id(each)) for each in work) if tell is not None]
+            begin = self._spans.point() if told else None
+            result = wait(work, *args, **kwargs)
+            for tell in told:
+                self._spans.between(begin, self._spans.point(), tell)
+            return result
 
         return undo_all([
             replace_attribute(module, "_batch_p2p", _batch_p2p), replace_attribute(module, "_wait_batch_p2p", _wait_batch_p2p),
@@ -208,7 +221,12 @@ class RuntimeCollectives:
 
         return replace_attribute(module.DistributedDataParallel, "__init__", __init__)
 
+    def _see_backwards(self, module: types.ModuleType) -> Undo:
+        return self._backwards.see(module, lambda: bool(self._wrapped))
 
+
+_GATHERED_ON = 3
+"""Where FSDP's all-gather is given its stream; the one before copies what it gathers."""
 _OWN_NANOSECONDS = 200_000
 """What Python takes between two calls of the runtime; less is not a computation beside a collective."""
 _OPERATIONS = {
@@ -216,85 +234,6 @@ _OPERATIONS = {
     "get_bwd_send_ops": "backward", "get_bwd_recv_ops": "backward",
 }  # fmt: skip
 """Methods of a stage that make its sends and receives."""
-
-
-def ddp_rows(
-    recorded: Sequence[dict[str, Any]],
-    wrapped: Sequence[Sequence[tuple[str, int]]],
-    at: Callable[[int], tuple[str, int]] = lambda time: ("", 0),
-) -> list[Row]:
-    """DDP's collectives, from the entries of the flight recorder.
-
-    Those of a bucket are all-reduces that no Python function has called.  A bucket runs beside the rest of the backward:
-    the rank goes on with it at least until the last bucket begins.
-
-    Parameters
-    ----------
-    wrapped
-        The parameters of each model in DDP, with their numbers of elements.
-    at
-        As for `irscope.internals.flight_recorder.arrivals`.
-    """
-    rows: dict[tuple[Any, ...], list[int]] = {}
-    backward: list[tuple[list[int], int, int]] = []
-    totals = {sum(size for _, size in parameters): list(parameters) for parameters in wrapped}
-    for entry in filter(_is_of_ddp, recorded):
-        frames, time = entry.get("frames") or (), int(entry["time_created_ns"])
-        elements = sum(math.prod(map(int, sizes)) for sizes in entry.get("input_sizes") or ())
-        size = elements * _BYTES.get(str(next(iter(entry.get("input_dtypes") or ()), "")), 0) or -1
-        done = sum(number for _, number, _ in backward)
-        is_bucket = _is_bucket(entry)
-        module = _bucket_modules(totals, done, elements) if is_bucket else ""
-        key = "DDP", _operation(entry), module, -1, size, *(place_of(frames) if place_of(frames)[0] else at(time))
-        counts = rows.setdefault(key, [0, 0, 0])
-        counts[0] += 1
-        if is_bucket:
-            backward.append((counts, elements, time))
-            if done + elements in totals:
-                _close(backward)
-                backward = []
-    return [[*key, *counts] for key, counts in rows.items()]
-
-
-def _operation(entry: dict[str, Any]) -> str:
-    return str(entry.get("profiling_name", "")).partition(":")[2]
-
-
-def _is_bucket(entry: dict[str, Any]) -> bool:
-    """Whether autograd's engine itself was the innermost Python function; its own thread has no Python function."""
-    frames = entry.get("frames") or ()
-    return _operation(entry) == "all_reduce" and (not frames or str(frames[0].get("name")) == _ENGINE)
-
-
-def _is_of_ddp(entry: dict[str, Any]) -> bool:
-    return _is_bucket(entry) or any(_DDP_FILE in str(frame.get("filename", "")) for frame in entry.get("frames") or ())
-
-
-def _close(backward: Sequence[tuple[list[int], int, int]]) -> None:
-    """The end of a backward: all buckets but the last ran beside what came before that."""
-    *before, (_, _, end) = backward
-    for counts, _, begun in before:
-        counts[1] += 1
-        counts[2] += max(0, end - begun)
-
-
-def _bucket_modules(totals: dict[int, list[tuple[str, int]]], done: int, elements: int) -> str:
-    """The modules of a bucket, if buckets are in the reversed order of the parameters; empty if they are not."""
-    for parameters in totals.values():
-        passed, mine = 0, list[str]()
-        for name, size in reversed(parameters):
-            if done <= passed and passed + size <= done + elements:
-                mine.append(name)
-            passed += size
-        if mine and sum(size for name, size in parameters if name in set(mine)) == elements:
-            return named_modules(mine)
-    return ""
-
-
-def named_modules(parameters: Iterable[str]) -> str:
-    """The modules that parameters belong to: ``layers.1.down``, or ``layers.1.down, layers.1.up, …``."""
-    found = list(dict.fromkeys(name.rpartition(".")[0] or "the model" for name in parameters))
-    return ", ".join(found[:_MOST_MODULES]) + (", …" if len(found) > _MOST_MODULES else "")
 
 
 def _module_of(parameters: Sequence[Any]) -> str:

@@ -121,7 +121,9 @@ class RuntimeCollective:
     beside: int | None
     """Calls after which the rank went on, and waited later; None if it is not known, as under the fake group."""
     beside_seconds: float | None
-    """From these calls until the rank waited, by the clock of the host, all together."""
+    """From these calls until the rank waited, all together: by the clock of the host, or of the device if it timed them."""
+    device_seconds: float | None = None
+    """What these calls took on the device, if it timed them; in the rest it waited, and computed nothing."""
 
 
 @dataclass(frozen=True)

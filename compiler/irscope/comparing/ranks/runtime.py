@@ -8,7 +8,7 @@ from typing import Any
 from irscope.protocol import RuntimeCollective
 from irscope.vocabulary.units import duration
 
-_KINDS = (str, str, str, int, int, str, int, int, int, int)
+_KINDS = (str, str, str, int, int, str, int, int, int, int, int)
 
 
 def runtime_of(rows: Sequence[Any]) -> tuple[RuntimeCollective, ...]:
@@ -22,10 +22,10 @@ def _read(rows: Sequence[Any]) -> Iterator[RuntimeCollective]:
             continue
         if not all(isinstance(value, kind) for value, kind in zip(row, _KINDS, strict=True)):
             continue
-        issuer, operation, module, peer, size, file, line, calls, beside, nanoseconds = row
+        issuer, operation, module, peer, size, file, line, calls, beside, nanoseconds, device = row
         yield RuntimeCollective(
             issuer, operation, module, None if peer < 0 else peer, None if size < 0 else size, file, line, calls,
-            None if beside < 0 else beside, None if beside < 0 else nanoseconds / 1e9,
+            None if beside < 0 else beside, None if beside < 0 else nanoseconds / 1e9, None if device < 0 else device / 1e9,
         )  # fmt: skip
 
 
@@ -35,10 +35,11 @@ def operation_and_peer(one: RuntimeCollective) -> str:
 
 
 def beside_of_runtime(one: RuntimeCollective) -> str:
-    """What runs beside a collective: ``nothing``, or ``3 of 4 calls, 1.2 ms each``."""
+    """What runs beside a collective: ``nothing``, ``3 of 4 calls, 1.2 ms each``, or of a device ``1.2 ms of 1.5 ms each``."""
     if one.beside is None or one.beside_seconds is None:
         return "not known"
     if not one.beside:
         return "nothing"
     calls = "" if one.beside == one.calls else f"{one.beside} of {one.calls} calls, "
-    return f"{calls}{duration(one.beside_seconds / one.beside)}" + (" each" if one.beside > 1 else "")
+    whole = "" if one.device_seconds is None else f" of {duration(one.device_seconds / one.beside)}"
+    return f"{calls}{duration(one.beside_seconds / one.beside)}{whole}" + (" each" if one.beside > 1 else "")
