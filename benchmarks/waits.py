@@ -18,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 IRSCOPE = [sys.executable, "-m", "irscope"]
+SLEEPS = (5.0, 20.0, 50.0)
 SCRIPT = """\
 import os, sys, time
 import torch
@@ -72,6 +73,69 @@ def seconds_of_step(text: str) -> float:
     return next(float(line.split()[-1]) for line in text.split("\n") if "STEP" in line)
 
 
+class Job(NamedTuple):
+    """A job of ranks that each make steps, and in which one sleeps."""
+
+    ranks: int = 4
+    backend: str = "gloo"
+    steps: int = 20
+    width: int = 256
+    layers: int = 2
+    late: int = -1
+
+    def command(self, milliseconds: float, script: Path, irscope: bool) -> list[str]:
+        """How it is started, under irscope or by torchrun."""
+        given = [
+            self.backend,
+            str(milliseconds),
+            str(self.late % self.ranks),
+            str(self.steps),
+            str(self.width),
+            str(self.layers),
+        ]
+        number = ["--nproc-per-node", str(self.ranks)]
+        if not irscope:
+            return [sys.executable, "-m", "torch.distributed.run", "--standalone", *number, str(script), *given]
+        store = ["--store", str(script.with_name("runs.db"))]
+        return [*IRSCOPE, "run", "--json", "--lane", "fast", *number, *store, str(script), "--", *given]
+
+
+def run(job: Job, milliseconds: float, irscope: bool) -> tuple[float, dict[str, Any]]:
+    """Seconds of the median step, and irscope's report."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "waits.py")
+        script.write_text(SCRIPT, encoding="utf-8")
+        command = job.command(milliseconds, script, irscope)
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return seconds_of_step(done.stderr if irscope else done.stdout), json.loads(done.stdout) if irscope else {}
+
+
+def wait_of(job: Job, milliseconds: float) -> dict[str, Any]:
+    """What irscope says of a sleep."""
+    _, report = run(job, milliseconds, True)
+    row: dict[str, Any] = {"sleep_ms": milliseconds, "width": job.width, "layers": job.layers}
+    for one in report["waits"]:
+        if one["line"] == line_of("reduce"):
+            is_right = one["late"] == job.late % job.ranks and one["before_line"] == line_of("sleep")
+            row |= {"typical_ms": round(one["typical"] * 1e3, 2), "is_right": is_right, "late": one["late"],
+                    "before_line": one["before_line"], "calls": one["calls"], "late_calls": one["late_calls"]}  # fmt: skip
+    return row if "typical_ms" in row else row | {"gaps": report["capture_gaps"]}
+
+
+def overhead_of(job: Job, rounds: int) -> dict[str, Any]:
+    """What capturing costs a step, in rounds that take turns."""
+    pairs = [(run(job, 0.0, True)[0], run(job, 0.0, False)[0]) for _ in range(rounds)]
+    ratios = [round(mine / other, 3) for mine, other in pairs]
+    plain = round(statistics.median(other for _, other in pairs) * 1e3, 2)
+    return {
+        "width": job.width,
+        "layers": job.layers,
+        "step_ms": plain,
+        "ratios": ratios,
+        "median": statistics.median(ratios),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, default=4)
@@ -81,53 +145,14 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=256, help="of the layers, and eight times the batch")
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--late", type=int, default=-1)
-    parser.add_argument("--sleeps", type=float, nargs="*", default=[5.0, 20.0, 50.0], metavar="MS")
+    parser.add_argument("--sleeps", type=float, nargs="*", default=SLEEPS, metavar="MS")
     options = parser.parse_args()
-    late = options.late % options.ranks
     print(f"{options.ranks} ranks, {options.backend}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder, "waits.py")
-        script.write_text(SCRIPT, encoding="utf-8")
-        number = ["--nproc-per-node", str(options.ranks)]
-        after = [str(late), str(options.steps), str(options.width), str(options.layers)]
-
-        def captured(milliseconds: float) -> tuple[dict[str, Any], str]:
-            given = [options.backend, str(milliseconds), *after]
-            command = [
-                *IRSCOPE,
-                "run",
-                "--json",
-                "--lane",
-                "fast",
-                *number,
-                "--store",
-                f"{folder}/runs.db",
-                str(script),
-            ]
-            done = subprocess.run([*command, "--", *given], capture_output=True, text=True, check=True)
-            return json.loads(done.stdout), done.stderr
-
-        def plain() -> float:
-            launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", *number, str(script)]
-            given = [options.backend, "0", *after]
-            return seconds_of_step(subprocess.run([*launch, *given], capture_output=True, text=True, check=True).stdout)
-
-        for milliseconds in options.sleeps:
-            report, _ = captured(milliseconds)
-            found = [one for one in report["waits"] if one["line"] == line_of("reduce")]
-            for one in found:
-                typical = one["typical"] * 1e3
-                right = one["late"] == late and one["before_line"] == line_of("sleep")
-                print(
-                    f"sleep {milliseconds:.0f} ms: {typical:.2f} ms, error {typical - milliseconds:+.2f} ms, rank {one['late']} "
-                    f"in {one['late_calls']} of {one['calls']} calls, line {one['before_line']}{'' if right else ' WRONG'}"
-                )
-            if not found:
-                print(f"sleep {milliseconds:.0f} ms: no row; gaps: {report['capture_gaps']}")
-        rounds = [(seconds_of_step(captured(0.0)[1]), plain()) for _ in range(options.rounds)]
-        print(f"step: {statistics.median(other for _, other in rounds) * 1e3:.2f} ms without irscope")
-        print("overhead of a step:", ", ".join(f"{mine / other:.3f}" for mine, other in rounds))
-        print(f"median {statistics.median(mine / other for mine, other in rounds):.3f}")
+    job = Job(options.ranks, options.backend, options.steps, options.width, options.layers, options.late)
+    for milliseconds in options.sleeps:
+        print(json.dumps(wait_of(job, milliseconds)), flush=True)
+    if options.rounds:
+        print(json.dumps(overhead_of(job, options.rounds)))
 
 
 if __name__ == "__main__":
