@@ -54,8 +54,9 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         mine = [one for one in data["waits"] if one["layers"] == layers]
         told = ", ".join(f"{one.get('typical_ms', '–')}" for one in mine)
         wrong = sum(not one.get("is_right") for one in mine)
-        table.append((f"{name}, one rank sleeps {', '.join(f'{one['sleep_ms']:.0f}' for one in mine)} ms in each step",
-                      f"{told} ms; rank and line {'right' if not wrong else f'wrong in {wrong}'}"))  # fmt: skip
+        sleeps = ", ".join(f"{one['sleep_ms']:.0f}" for one in mine)
+        right = f"wrong in {wrong}" if wrong else "right"
+        table.append((f"{name}, one rank sleeps {sleeps} ms in each step", f"{told} ms; rank and line {right}"))
     for one in data["overhead"]:
         spread = f"{min(one['ratios']):.3f} to {max(one['ratios']):.3f}"
         table.append((f"a step of {one['step_ms']} ms", f"{one['median']:.3f} ({spread}) of its time without irscope"))
