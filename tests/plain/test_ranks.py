@@ -339,7 +339,8 @@ def test_one_call_of_several_in_a_step_is_waited_in() -> None:
         late, milliseconds, line = (0, 5000, 3) if n == 0 else (1, 20, 5) if n % 4 == 0 else (n % 2, 0.5, 7)
         for rank, mine in rows.items():
             time = n * 10_000_000_000 + (int(milliseconds * 1e6) if rank == late else 0)
-            mine.append(["0", n, "all_reduce", time, "/train.py", 9, 0, "/train.py", line if rank == late else 9])
+            before = ["/train.py", line if rank == late else 9, 1]
+            mine.append(["0", n, "all_reduce", time, "/train.py", 9, 0, [before]])
     (found,) = waits_of(rows)
     assert (found.late, found.before_line, found.typical, found.longest) == (1, 5, 0.02, 5.0)
 
@@ -349,8 +350,8 @@ def test_on_a_gpu_the_durations_say_who_waited() -> None:
 
     def rows(*milliseconds: float, line: int = 0) -> list[list[object]]:
         place = ("/train.py", 7)
-        before = ("/data.py", line) if line else ("", 0)
-        return [["0", n, "all_reduce", n, *place, int(took * 1e6), *before] for n, took in enumerate(milliseconds)]
+        before = [["/data.py", line, 1], ["/data.py", -1], None] if line else []
+        return [["0", n, "all_reduce", n, *place, int(took * 1e6), before] for n, took in enumerate(milliseconds)]
 
     ranks = {0: rows(20.1, 22.1, 21.1), 1: rows(0.1, 0.1, 0.1, line=5), 2: rows(19.1, 20.1, 20.1)}
     (found,) = waits_of(ranks)
@@ -363,18 +364,27 @@ def test_on_a_gpu_the_durations_say_who_waited() -> None:
     assert unknown_waits(ranks) == NO_DURATIONS
 
 
-def test_the_line_in_which_a_rank_was_longest() -> None:
+def test_the_line_in_which_only_the_late_rank_was() -> None:
+    """All ranks wait 10 ms for their device; one also sleeps 5 ms, and is seen there in each second step."""
+    rows: dict[int, list[list[object]]] = {0: [], 1: []}
+    for n in range(40):
+        for rank, mine in rows.items():
+            asleep = [["/train.py", 5, 1]] if rank == 1 and n % 2 else []
+            time = n * 1_000_000_000 + 5_000_000 * rank
+            mine.append(["0", n, "all_reduce", time, "/train.py", 9, 0, [["/train.py", 7, 1], *asleep]])
+    (found,) = waits_of(rows)
+    assert (found.late, found.before_line, found.typical) == (1, 5, 0.005)
+
+
+def test_the_lines_in_which_a_rank_was() -> None:
     where = Whereabouts()
     where._looks.extend(
         [(0, "a.py", 1), (10, "a.py", 2), (40, "a.py", 2), (50, "", 0), (90, "a.py", 3), (95, "a.py", 9)]
     )
-    assert where.longest_between(0, 100, ("a.py", 9)) == ("a.py", 2)
-    assert where.longest_between(5, 12, ("a.py", 9)) == ("a.py", 2) and where.longest_between(0, 10, ("", 0)) == (
-        "a.py",
-        1,
-    )
-    assert where.longest_between(95, 100, ("a.py", 9)) == ("a.py", 9), "it was in that line all the time"
-    assert where.longest_between(96, 100, ("a.py", 9)) == ("", 0) == Whereabouts().longest_between(0, 9, ("a.py", 9))
+    assert where.between(0, 100, ("a.py", 9)) == [["a.py", 2, 2], ["a.py", 1, 1], ["a.py", 3, 1]]
+    assert where.between(5, 12, ("a.py", 9)) == [["a.py", 2, 1]]
+    assert where.between(95, 100, ("a.py", 9)) == [["a.py", 9, 1]], "it was in that line all the time"
+    assert where.between(96, 100, ("a.py", 9)) == [] == Whereabouts().between(0, 9, ("a.py", 9))
 
 
 def test_output_code_is_not_a_line_of_the_user(tmp_path: Path) -> None:

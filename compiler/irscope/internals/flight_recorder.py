@@ -49,11 +49,11 @@ Place = tuple[str, int]
 
 
 def arrivals(
-    before: Callable[[int, int, Place], Place] = lambda begin, end, but: ("", 0),
+    before: Callable[[int, int, Place], list[list[Any]]] = lambda begin, end, but: [],
     at: Callable[[int], Place] = lambda time: ("", 0),
 ) -> list[list[Any]]:
     """Each collective as ``[group, number in the group, operation, nanoseconds since the epoch, file, line, nanoseconds
-    on the device, file and line before]``.
+    on the device, lines before]``.
 
     The file is the user's nearest one on the stack; empty if there is none.  On the device: 0 for a CPU, -1 if the
     recorder does not know the duration.
@@ -61,7 +61,7 @@ def arrivals(
     Parameters
     ----------
     before
-        Gives the line that the rank was in between two times, other than a place.
+        As `irscope.internals.whereabouts.Whereabouts.between`: the lines that the rank was in between two times.
     at
         Gives the line that its main thread was in at a time.  A GPU's backward has its own thread, whose stack does not
         have the user's line.
@@ -78,7 +78,7 @@ def arrivals(
         took = entry.get("duration_ms")
         device = 0 if backend != "nccl" else -1 if took is None else int(took * 1e6)
         row = [group, int(entry["collective_seq_id"]), operation, begun, *place, device]
-        found.append([*row, *(before(last, begun, place) if last else ("", 0))])
+        found.append([*row, before(last, begun, place) if last else []])
         last = begun
     return found
 

@@ -27,6 +27,7 @@ _FIRST = 3000
 """Looks with the shorter pauses."""
 _MOST = 20_000
 """Looks and changes that are kept, the last ones."""
+_MOST_LINES = 5
 
 Place = tuple[str, int]
 
@@ -116,18 +117,23 @@ class Whereabouts:
         number = bisect_right(changes, time, key=lambda change: change[0]) - 1
         return changes[number][1:] if number >= 0 else ("", 0)
 
-    def longest_between(self, begin: int, end: int, but: Place) -> Place:
-        """The user's line in which most looks between two times found the main thread, in nanoseconds since the epoch.
+    def between(self, begin: int, end: int, but: Place) -> list[list[Any]]:
+        """The user's lines in which looks between two times found the main thread, in nanoseconds since the epoch.
 
         Parameters
         ----------
         but
             The line of the collective itself, in which the rank also is while it waits: given if all looks found it there.
 
-        An empty file if there was no look.
+        Returns
+        -------
+        ``[file, line, looks]`` of the lines with most looks.
         """
         looks = list(self._looks)
         first, last = (bisect_left(looks, at, key=lambda look: look[0]) for at in (begin, end))
         found = Counter((file, line) for _, file, line in looks[first:last] if file)
         there = found.pop(but, 0)
-        return found.most_common(1)[0][0] if found else but if there else ("", 0)
+        return [
+            [*place, number]
+            for place, number in (found or Counter({but: there} if there else {})).most_common(_MOST_LINES)
+        ]

@@ -270,7 +270,7 @@ class Session:
             from irscope.internals.flight_recorder import arrivals  # here: only ranks need it
 
             where = self._whereabouts
-            if found := arrivals() if where is None else arrivals(where.longest_between, where.at):
+            if found := arrivals() if where is None else arrivals(where.between, where.at):
                 self._keep("arrivals", list(found))
 
     def _keep_runtime_collectives(self) -> None:

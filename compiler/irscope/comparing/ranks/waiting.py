@@ -13,17 +13,19 @@ of one machine are compared.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from irscope.protocol import CaptureGap, CollectiveWait
 from irscope.vocabulary.records import dataclass
 
+Place = tuple[str, int]
 _MOST_ROWS = 200
 _KINDS = (str, int, str, int, str, int)
-_MORE_KINDS = (int, str, int)
+_MORE_KINDS = (int, list)
 """Runs of older versions of irscope do not have them."""
+_PLACE = (str, int, int)
 NO_DURATIONS = CaptureGap(
     "who waited for whom in collectives of NCCL",
     "PyTorch recorded no durations of them. Do not set TORCH_NCCL_ENABLE_TIMING=0 or TORCH_FR_BUFFER_SIZE=0; collectives of"
@@ -39,7 +41,8 @@ class _Arrival:
     file: str
     line: int
     device: int
-    before: tuple[str, int]
+    before: Mapping[Place, int]
+    """The lines that the rank was in before, with how often it was seen there."""
 
 
 def waits_of(arrivals: Mapping[int, Sequence[Any]]) -> tuple[CollectiveWait, ...]:
@@ -70,9 +73,15 @@ def _calls(arrivals: Mapping[int, Sequence[Any]]) -> dict[tuple[str, int, str], 
     for rank, rows in arrivals.items():
         for row in rows if isinstance(rows, (list, tuple)) else ():
             if _is_arrival(row):
-                group, number, operation, time, file, line, device, *before = (*row, 0, "", 0)[:9]
-                found[group, number, operation][rank] = _Arrival(time, file, line, device, (before[0], before[1]))
+                group, number, operation, time, file, line, device, before = (*row, 0, [])[:8]
+                found[group, number, operation][rank] = _Arrival(time, file, line, device, dict(_places(before)))
     return found
+
+
+def _places(before: Sequence[Any]) -> Iterator[tuple[Place, int]]:
+    for row in before:
+        if isinstance(row, (list, tuple)) and len(row) == len(_PLACE) and all(map(isinstance, row, _PLACE)):
+            yield (row[0], row[1]), row[2]
 
 
 def _is_arrival(row: object) -> bool:
@@ -99,8 +108,9 @@ class _Total:
     def __init__(self) -> None:
         self.calls, self.longest = 0, 0.0
         self.waited: dict[int, float] = defaultdict(float)
-        self.behind: list[tuple[int, tuple[str, int], float]] = []
-        """Of each call the last rank, the line that it was in before, and how long the others waited."""
+        self.behind: list[tuple[int, Mapping[Place, float], float]] = []
+        """Of each call the last rank, how much more often than the others it was in a line before, and how long they
+        waited."""
 
     def add(self, waits: Mapping[int, int], ranks: Mapping[int, _Arrival]) -> None:
         """One call."""
@@ -108,23 +118,46 @@ class _Total:
         seconds = {rank: wait / 1e9 for rank, wait in waits.items()}
         others = median(wait for rank, wait in seconds.items() if rank != last)
         self.calls += 1
-        self.behind.append((last, ranks[last].before if ranks[last].before[0] else ("", 0), others))
+        self.behind.append((last, _excess(last, ranks), others))
         self.longest = max(self.longest, *seconds.values())
         for rank, wait in seconds.items():
             self.waited[rank] += wait
 
     def row(self, operation: str, file: str, line: int) -> CollectiveWait:
         """Their sum."""
-        # By the usual wait times the calls: a step may have several of these calls of which one is waited in.  The first tenth
-        # is left out, since the longest waits of a job are those of its start.
-        groups: dict[tuple[int, tuple[str, int]], list[float]] = defaultdict(list)
-        for last, place, seconds in self.behind[self.calls // 10 :]:
-            groups[last, place].append(seconds)
-        (late, place), behind = max(groups.items(), key=lambda group: median(group[1]) * len(group[1]))
+        # The first tenth is left out, since the longest waits of a job are those of its start.
+        late, place, typical = _costliest(self.behind[self.calls // 10 :])
         times = sum(last == late for last, _, _ in self.behind)
         return CollectiveWait(
             operation=operation, file=file, line=line, calls=self.calls, seconds=sum(self.waited.values()),
             longest=self.longest, late=late, late_calls=times, ranks=tuple(sorted(self.waited)),
-            waited=tuple(self.waited[rank] for rank in sorted(self.waited)), typical=median(behind),
+            waited=tuple(self.waited[rank] for rank in sorted(self.waited)), typical=typical,
             before_file=place[0], before_line=place[1],
         )  # fmt: skip
+
+
+def _excess(last: int, ranks: Mapping[int, _Arrival]) -> dict[Place, float]:
+    """How much more often the last rank was seen in a line than the others were: where all of them compute, none is late."""
+    others = [one.before for rank, one in ranks.items() if rank != last]
+    return {
+        place: seen - sum(one.get(place, 0) for one in others) / len(others)
+        for place, seen in ranks[last].before.items()
+    }
+
+
+def _costliest(calls: Sequence[tuple[int, Mapping[Place, float], float]]) -> tuple[int, Place, float]:
+    """The rank and line that cost most, and the usual wait for that.
+
+    By the usual wait times how much more often the rank was there than the others: a step may have several of these calls
+    of which one is waited in.  Without looks, by the usual wait times the calls.
+    """
+    seen: dict[tuple[int, Place], float] = defaultdict(float)
+    waits: dict[tuple[int, Place], list[float]] = defaultdict(list)
+    for last, places, seconds in calls:
+        for place, excess in places.items() or [(("", 0), 0.0)]:
+            seen[last, place] += excess
+            waits[last, place].append(seconds)
+    late, place = max(
+        waits, key=lambda key: (median(waits[key]) * max(0.0, seen[key]), median(waits[key]) * len(waits[key]))
+    )
+    return late, place, median(waits[late, place])
