@@ -4,8 +4,8 @@
 
 The script profiles its own steps with PyTorch's profiler, in the same run.  Of the first rank's kernels those of NCCL are
 the collectives; the *hidden share* is the part of their time in which another kernel ran.  irscope's share is what it says
-of the same run: the time that the stream of computations went on, of the time that the collectives took.  A pipeline's
-sends are not compared: NCCL's kernel begins when it is issued, and waits for the other rank.  It needs a GPU a rank.
+of the same run: the time that the stream of computations went on, of the time that the collectives took.  It needs a GPU
+a rank.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 STRATEGIES = ("fsdp2", "ddp", "pipeline")
+STEPS = 10
+"""That the script profiles, after three."""
 SCRIPT = """\
 import os, sys
 import torch
@@ -78,7 +80,7 @@ for _ in range(3):
 torch.cuda.synchronize()
 dist.barrier()
 with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as prof:
-    for _ in range(10):
+    for _ in range(STEPS):
         step()
     torch.cuda.synchronize()
 if rank == 0:
@@ -107,7 +109,7 @@ def of_strategy(strategy: str, ranks: int, width: int, layers: int) -> dict[str,
     """What irscope and the profiler say of one job."""
     with tempfile.TemporaryDirectory() as folder:
         file, trace = Path(folder, "job.py"), Path(folder, "trace.json")
-        file.write_text(SCRIPT, encoding="utf-8")
+        file.write_text(SCRIPT.replace("STEPS", str(STEPS)), encoding="utf-8")
         command = [
             sys.executable, "-m", "irscope", "run", "--json", "--lane", "fast", "--nproc-per-node", str(ranks),
             "--store", f"{folder}/runs.db", str(file), "--", strategy, str(width), str(layers), str(trace),
@@ -121,7 +123,7 @@ def of_strategy(strategy: str, ranks: int, width: int, layers: int) -> dict[str,
         {name: row[name] for name in ("operation", "module", "calls", "bytes", "line", "beside", "beside_seconds", "device_seconds")}
         for row in report["ranks"][0]["runtime"]
     ]  # fmt: skip
-    timed = [row for row in rows if row["device_seconds"] is not None]
+    timed = [row for row in rows if row["device_seconds"] is not None and row["calls"] >= STEPS]
     device, beside = (sum(row[name] for row in timed) for name in ("device_seconds", "beside_seconds"))
     return {
         "strategy": strategy, "ranks": ranks, "gaps": report["capture_gaps"], "rows": rows,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from irscope.internals.collective_calls import Calls, Row
+from irscope.internals.collective_calls import Call, Calls, Row
 from irscope.internals.flight_recorder import place_of
 
 _DDP_FILE, _ENGINE = "/torch/nn/parallel/distributed.py", "_engine_run_backward"
@@ -98,8 +98,7 @@ def _close(backward: Sequence[_Bucket], waited: int | None) -> None:
     """
     if waited is not None and all(bucket.took for bucket in backward):
         for bucket in reversed(backward):
-            bucket.calls.took(bucket.took)
-            bucket.calls.waited(min(waited, bucket.took))
+            bucket.calls.on_device.append(Call(bucket.took, min(waited, bucket.took)))
             waited -= min(waited, bucket.took)
         return
     for bucket in backward[:-1]:

@@ -13,9 +13,11 @@ import time
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from irscope.internals.collective_calls import Call
 from irscope.internals.hooks import Undo, replace_attribute
 from irscope.internals.names import PrivateName
 
@@ -68,14 +70,22 @@ class DeviceSpans:
                 begin, end, told = self._open.popleft()
                 told(int(begin.elapsed_time(end) * 1e6))
 
-    def time_waits(self, event: Any, told: Told) -> None:
-        """Tells each time that a stream waits for this event from now on."""
+    @contextmanager
+    def waiting(self, calls: Sequence[Call]) -> Iterator[None]:
+        """While the current stream begins to wait for calls, and does nothing else."""
+        begin = self.point() if calls else None
+        yield
+        for call in calls:
+            self.between(begin, self.point(), call.waits)
+
+    def time_waits(self, event: Any, call: Call) -> None:
+        """Times each wait of a stream for this event, which is a call's, from now on."""
         wait, this = type(event).wait, weakref.ref(event)
 
         def timed(stream: Any = None) -> None:
             begin = self.point(stream)
             wait(this(), stream)
-            self.between(begin, self.point(stream), told)
+            self.between(begin, self.point(stream), call.waits)
 
         event.wait = timed  # of this object alone: `Stream.wait_event` calls it
 

@@ -15,9 +15,9 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.internals.collective_calls import Calls, Row
+from irscope.internals.collective_calls import Call, Calls, Row, take_durations
 from irscope.internals.ddp_buckets import ddp_rows
-from irscope.internals.device_spans import BackwardWaits, DeviceSpans, Told
+from irscope.internals.device_spans import BackwardWaits, DeviceSpans
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 from irscope.internals.stacks import place_in
 
@@ -40,7 +40,7 @@ class RuntimeCollectives:
     def __init__(self, is_fake: bool) -> None:
         self._is_fake = is_fake
         self._rows: dict[tuple[Any, ...], Calls] = {}
-        self._open: dict[object, tuple[Calls, int, Any]] = {}
+        self._open: dict[object, tuple[Calls, int, Call | None]] = {}
         self._stages: dict[int, tuple[Any, str]] = {}
         self._wrapped: list[list[tuple[str, int]]] = []
         self._lock = threading.Lock()
@@ -72,46 +72,35 @@ class RuntimeCollectives:
         """
         self._spans.settle()
         with self._lock:
+            take_durations((call for calls in self._rows.values() for call in calls.on_device), recorded)
             found = [[*key, *calls.row()] for key, calls in self._rows.items()]
         of_ddp = ddp_rows(recorded, self._wrapped, at, self._backwards.waits) if self._wrapped else ()
         return [*found, *of_ddp][:_MOST_ROWS]
 
-    def _issued(self, issuer: str, operation: str, module: str, peer: int, size: int, open_as: object = None) -> Calls:
-        """One call; ``open_as`` names it until the rank waits for it, None if nothing is known of that."""
+    def _issued(
+        self, issuer: str, operation: str, module: str, peer: int, size: int, on_device: Call | None, open_as: object
+    ) -> None:
+        """One call; ``open_as`` names it until the rank waits for it, None if the call itself has waited."""
         key = issuer, operation, module, peer, size, *_user_place()
         with self._lock:
             calls = self._rows.setdefault(key, Calls())
             calls.calls += 1
             if self._is_fake:
                 calls.is_not_known()
-            if open_as is not None and not self._is_fake and len(self._open) < _MOST_OPEN:
-                self._open[open_as] = calls, time.perf_counter_ns(), self._spans.point()
-        return calls
+                return
+            if on_device is not None:
+                calls.on_device.append(on_device)
+            if open_as is not None and len(self._open) < _MOST_OPEN:
+                self._open[open_as] = calls, time.perf_counter_ns(), on_device
 
-    def _waits(self, open_as: object) -> Told | None:
-        """The rank waits for a call now.  Return what is told how long, if the device is asked."""
+    def _waits(self, open_as: object) -> Call | None:
+        """The rank waits for a call now.  Return the call if it is on a device."""
         with self._lock:
-            calls, begun, point = self._open.pop(open_as, (None, 0, None))
-        if calls is None:
-            return None
-        if point is None:
+            calls, begun, on_device = self._open.pop(open_as, (None, 0, None))
+        if calls is not None and on_device is None and (passed := time.perf_counter_ns() - begun) > _OWN_NANOSECONDS:
             # A forward that gathers its own parameters waits at once: what is between is Python's own time.
-            if (passed := time.perf_counter_ns() - begun) > _OWN_NANOSECONDS:
-                calls.went_on(passed)
-            return None
-        self._spans.between(point, self._spans.point(), calls.took)  # until it waits; what it waits comes on top
-
-        def waited(passed: int) -> None:
-            calls.device_ns += passed
-            calls.waited(passed)
-
-        return waited
-
-    def _timed(self, calls: Calls, begin: Any, stream: Any, events: Sequence[Any]) -> None:
-        """A call of FSDP's on a GPU: from a point until now on its stream; the device waits for its events later."""
-        self._spans.between(begin, self._spans.point(stream), calls.took)
-        for event in events:
-            self._spans.time_waits(event, calls.waited)
+            calls.went_on(passed)
+        return on_device
 
     # --- FSDP2 --------------------------------------------------------------------------------------------------------
 
@@ -121,32 +110,24 @@ class RuntimeCollectives:
 
         @functools.wraps(gather)
         def foreach_all_gather(fsdp_params: Any, *args: Any, **kwargs: Any) -> Any:
-            begin = self._spans.point(args[2]) if len(args) > _GATHERED_ON else None
+            begin = time.time_ns()
             result = gather(fsdp_params, *args, **kwargs)
             if result is not None:
-                output, name = result.all_gather_output, _module_of(fsdp_params)
+                output, name, work = result.all_gather_output, _module_of(fsdp_params), result.all_gather_work
                 size = output.numel() * output.element_size() // max(1, args[0].size())
-                work, is_host = result.all_gather_work, output.device.type == "cpu"
-                calls = self._issued(
-                    "FSDP2", "all_gather", name, -1, size, ("gather", name) if work and is_host else None
-                )
-                if begin is not None and work is None:  # then its event has all of it
-                    self._timed(calls, begin, args[_GATHERED_ON], [result.all_gather_event])
-                elif not is_host:
-                    calls.is_not_known()
+                # What waits for the work of an asynchronous one is not seen on a device: its times are not known.
+                call = self._on_device(output, 0 if work else begin, [] if work else [result.all_gather_event])
+                self._issued("FSDP2", "all_gather", name, -1, size, call, ("gather", name) if work else None)
             return result
 
         @functools.wraps(reduce)
         def foreach_reduce(fsdp_params: Any, unsharded_grads: Any, *args: Any, **kwargs: Any) -> Any:
             reduced_as = kwargs.get("reduce_dtype", args[4] if len(args) > 4 else None)
             size = sum(grad.numel() * (reduced_as or grad.dtype).itemsize for grad in unsharded_grads)
-            begin = self._spans.point() if len(args) > 1 else None  # its stream waits for this one
+            begin = time.time_ns()
             result = reduce(fsdp_params, unsharded_grads, *args, **kwargs)
-            calls = self._issued("FSDP2", "reduce_scatter", _module_of(fsdp_params), -1, size)
-            if begin is not None:
-                self._timed(calls, begin, args[1], [each for each in result if isinstance(each, type(begin))])
-            elif result[0].device.type != "cpu":
-                calls.is_not_known()
+            call = self._on_device(result[0], begin, [each for each in result if hasattr(each, "elapsed_time")])
+            self._issued("FSDP2", "reduce_scatter", _module_of(fsdp_params), -1, size, call, None)
             return result
 
         @functools.wraps(wait)
@@ -159,6 +140,16 @@ class RuntimeCollectives:
             replace_attribute(module, "foreach_reduce", foreach_reduce),
             replace_attribute(group, "wait_for_unshard", wait_for_unshard),
         ])  # fmt: skip
+
+    def _on_device(self, result: Any, begin: int, events: Sequence[Any]) -> Call | None:
+        """A call of FSDP's that was issued since then (0: its times are not known), and whose events are waited for; None on
+        a CPU."""
+        if self._is_fake or result.device.type == "cpu":
+            return None
+        call = Call(begin=begin, end=begin and time.time_ns())
+        for event in events:
+            self._spans.time_waits(event, call)
+        return call
 
     # --- pipelines ----------------------------------------------------------------------------------------------------
 
@@ -186,22 +177,23 @@ class RuntimeCollectives:
 
         @functools.wraps(batch)
         def _batch_p2p(p2p_ops: Any, *args: Any, **kwargs: Any) -> Any:
+            begin = time.time_ns()
             works = batch(p2p_ops, *args, **kwargs)
+            end = time.time_ns()
             for at, each in enumerate(p2p_ops):
                 _, title = self._stages.pop(id(each), (None, ""))
                 size, operation = each.tensor.numel() * each.tensor.element_size(), each.op.__name__.removeprefix("i")
                 work = works[at] if at < len(works) else None  # several may be one
-                self._issued("pipeline", operation, title, int(each.peer), size, None if work is None else id(work))
+                call = None if each.tensor.device.type == "cpu" else Call(begin=begin, end=end)
+                open_as = None if work is None else id(work)
+                self._issued("pipeline", operation, title, int(each.peer), size, call, open_as)
             return works
 
         @functools.wraps(wait)
         def _wait_batch_p2p(work: Any, *args: Any, **kwargs: Any) -> Any:
-            told = [tell for tell in (self._waits(id(each)) for each in work) if tell is not None]
-            begin = self._spans.point() if told else None
-            result = wait(work, *args, **kwargs)
-            for tell in told:
-                self._spans.between(begin, self._spans.point(), tell)
-            return result
+            calls = [call for call in (self._waits(id(each)) for each in work) if call is not None]
+            with self._spans.waiting(calls):
+                return wait(work, *args, **kwargs)
 
         return undo_all([
             replace_attribute(module, "_batch_p2p", _batch_p2p), replace_attribute(module, "_wait_batch_p2p", _wait_batch_p2p),
@@ -225,8 +217,6 @@ class RuntimeCollectives:
         return self._backwards.see(module, lambda: bool(self._wrapped))
 
 
-_GATHERED_ON = 3
-"""Where FSDP's all-gather is given its stream; the one before copies what it gathers."""
 _OWN_NANOSECONDS = 200_000
 """What Python takes between two calls of the runtime; less is not a computation beside a collective."""
 _OPERATIONS = {
