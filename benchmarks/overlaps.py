@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+IRSCOPE = [sys.executable, "-m", "irscope"]
 STRATEGIES = ("fsdp2", "ddp", "pipeline")
 STEPS = 10
-"""That the script profiles, after three."""
+"""That the script profiles, after three and those of which it takes the time."""
+TIMED = 30
 SCRIPT = """\
-import os, sys
+import os, sys, time
 import torch
 import torch.distributed as dist
 import torch.nn as nn
@@ -79,6 +82,12 @@ for _ in range(3):
     step()
 torch.cuda.synchronize()
 dist.barrier()
+begun = time.perf_counter()
+for _ in range(TIMED):
+    step()
+torch.cuda.synchronize()
+if rank == 0:
+    print("STEP", (time.perf_counter() - begun) / TIMED, file=sys.stderr)
 with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as prof:
     for _ in range(STEPS):
         step()
@@ -105,20 +114,38 @@ def shares(trace: dict[str, Any]) -> tuple[float, float]:
     return took, beside
 
 
-def of_strategy(strategy: str, ranks: int, width: int, layers: int) -> dict[str, Any]:
-    """What irscope and the profiler say of one job."""
+def run(
+    strategy: str, ranks: int, width: int, layers: int, irscope: bool
+) -> tuple[float, dict[str, Any], dict[str, Any]]:
+    """Seconds of a step, the profiler's trace, and irscope's report."""
     with tempfile.TemporaryDirectory() as folder:
         file, trace = Path(folder, "job.py"), Path(folder, "trace.json")
-        file.write_text(SCRIPT.replace("STEPS", str(STEPS)), encoding="utf-8")
-        command = [
-            sys.executable, "-m", "irscope", "run", "--json", "--lane", "fast", "--nproc-per-node", str(ranks),
-            "--store", f"{folder}/runs.db", str(file), "--", strategy, str(width), str(layers), str(trace),
-        ]  # fmt: skip
+        file.write_text(SCRIPT.replace("STEPS", str(STEPS)).replace("TIMED", str(TIMED)), encoding="utf-8")
+        given = [strategy, str(width), str(layers), str(trace)]
+        number = ["--nproc-per-node", str(ranks)]
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", *number, str(file), *given]
+        if irscope:
+            store = ["--store", f"{folder}/runs.db"]
+            command = [*IRSCOPE, "run", "--json", "--lane", "fast", *number, *store, str(file), "--", *given]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if not done.stdout.strip() or not trace.exists():
+        if not trace.exists():
             raise SystemExit(done.stderr)
-        report = json.loads(done.stdout)
-        took, hidden = shares(json.loads(trace.read_text(encoding="utf-8")))
+        seconds = next(float(line.split()[-1]) for line in done.stderr.split("\n") if "STEP" in line)
+        return seconds, json.loads(trace.read_text(encoding="utf-8")), json.loads(done.stdout) if irscope else {}
+
+
+def overhead_of(strategy: str, ranks: int, width: int, layers: int, rounds: int) -> dict[str, Any]:
+    """What capturing costs a step, in rounds that take turns."""
+    pairs = [[run(strategy, ranks, width, layers, irscope)[0] for irscope in (True, False)] for _ in range(rounds)]
+    ratios = [round(mine / other, 3) for mine, other in pairs]
+    plain = round(statistics.median(other for _, other in pairs) * 1e3, 2)
+    return {"strategy": strategy, "step_ms": plain, "ratios": ratios, "median": statistics.median(ratios)}
+
+
+def of_strategy(strategy: str, ranks: int, width: int, layers: int) -> dict[str, Any]:
+    """What irscope and the profiler say of one job."""
+    _, trace, report = run(strategy, ranks, width, layers, True)
+    took, hidden = shares(trace)
     rows = [
         {name: row[name] for name in ("operation", "module", "calls", "bytes", "line", "beside", "beside_seconds", "device_seconds")}
         for row in report["ranks"][0]["runtime"]

@@ -35,6 +35,7 @@ PARTS: dict[str, Callable[[], Any]] = {
     "cases": lambda: [rank_cases.run_of(strategy, RANKS, "fast") for strategy in rank_cases.STRATEGIES],
     "waits": lambda: [waits.wait_of(job, sleep) for job in (SMALL, LARGE) for sleep in waits.SLEEPS],
     "overhead": lambda: [waits.overhead_of(job, 5) for job in (LARGE, SMALL)],
+    "strategies": lambda: [overlaps.overhead_of(strategy, RANKS, 2048, 8, 5) for strategy in ("fsdp2", "ddp")],
     "overlaps": lambda: [overlaps.of_strategy(strategy, RANKS, 2048, 8) for strategy in overlaps.STRATEGIES],
     "hangs": _hangs,
     "answers": lambda: hangs.cost(RANKS, "nccl", 2000, 10),
@@ -57,9 +58,12 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         sleeps = ", ".join(f"{one['sleep_ms']:.0f}" for one in mine)
         right = f"wrong in {wrong}" if wrong else "right"
         table.append((f"{name}, one rank sleeps {sleeps} ms in each step", f"{told} ms; rank and line {right}"))
-    for one in data["overhead"]:
+    for one in (*data["overhead"], *data["strategies"]):
+        name = f" of {NAMES[one['strategy']]}" if "strategy" in one else ""
         spread = f"{min(one['ratios']):.3f} to {max(one['ratios']):.3f}"
-        table.append((f"a step of {one['step_ms']} ms", f"{one['median']:.3f} ({spread}) of its time without irscope"))
+        table.append(
+            (f"a step{name}, {one['step_ms']} ms", f"{one['median']:.3f} ({spread}) of its time without irscope")
+        )
     for one in data["overlaps"]:
         if one["strategy"] != "pipeline":
             said = f"{one['irscope_share']:.0%} of their time something is computed; by the profiler {one['profiler_share']:.0%}"
