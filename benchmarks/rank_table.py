@@ -12,7 +12,7 @@ import argparse
 import importlib.metadata
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +26,20 @@ RANKS = 2
 SMALL, LARGE = (waits.Job(RANKS, "nccl", 40, width, layers) for width, layers in ((256, 2), (4096, 8)))
 
 
+def _shares(strategy: str) -> dict[str, Any]:
+    return {name: value for name, value in overlaps.of_strategy(strategy, RANKS, 2048, 8).items() if name != "rows"}
+
+
 def _hangs() -> list[dict[str, Any]]:
-    answers = [(case, *hangs.of_case(case, RANKS, "nccl")) for case in hangs.MISSING]
-    return [{"case": case, "is_named": is_named, "answer": said} for case, is_named, said in answers]
+    return [{"case": case, "is_named": hangs.of_case(case, RANKS, "nccl")[0]} for case in hangs.MISSING]
 
 
 PARTS: dict[str, Callable[[], Any]] = {
     "cases": lambda: [rank_cases.run_of(strategy, RANKS, "fast") for strategy in rank_cases.STRATEGIES],
     "waits": lambda: [waits.wait_of(job, sleep) for job in (SMALL, LARGE) for sleep in waits.SLEEPS],
     "overhead": lambda: [waits.overhead_of(job, 5) for job in (LARGE, SMALL)],
-    "strategies": lambda: [overlaps.overhead_of(strategy, RANKS, 2048, 8, 5) for strategy in ("fsdp2", "ddp")],
-    "overlaps": lambda: [overlaps.of_strategy(strategy, RANKS, 2048, 8) for strategy in overlaps.STRATEGIES],
+    "strategies": lambda: [overlaps.overhead_of("fsdp2", RANKS, 2048, 8, 3)],
+    "overlaps": lambda: [_shares(strategy) for strategy in overlaps.STRATEGIES],
     "hangs": _hangs,
     "answers": lambda: hangs.cost(RANKS, "nccl", 2000, 10),
 }
@@ -45,35 +48,54 @@ NAMES = {"ddp": "DDP", "fsdp2": "FSDP2", "tp": "tensor parallel", "pipeline": "a
 
 def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     """The table: a job, and what came out."""
-    table = []
-    for one in data["cases"]:
-        said = f"{one['named']} of {one['planted']} constants at their line, {len(one['false'])} false"
-        table.append(
-            (f"{NAMES[one['strategy']]}: 24 modules with the index of the device, 12 also with a constant", said)
-        )
-    for name, layers in (("two small layers", SMALL.layers), ("eight large layers", LARGE.layers)):
-        mine = [one for one in data["waits"] if one["layers"] == layers]
-        told = ", ".join(f"{one.get('typical_ms', '–')}" for one in mine)
-        wrong = sum(not one.get("is_right") for one in mine)
-        sleeps = ", ".join(f"{one['sleep_ms']:.0f}" for one in mine)
-        right = f"wrong in {wrong}" if wrong else "right"
-        table.append((f"{name}, one rank sleeps {sleeps} ms in each step", f"{told} ms; rank and line {right}"))
-    for one in (*data["overhead"], *data["strategies"]):
-        name = f" of {NAMES[one['strategy']]}" if "strategy" in one else ""
-        spread = f"{min(one['ratios']):.3f} to {max(one['ratios']):.3f}"
-        table.append(
-            (f"a step{name}, {one['step_ms']} ms", f"{one['median']:.3f} ({spread}) of its time without irscope")
-        )
-    for one in data["overlaps"]:
-        if one["strategy"] != "pipeline":
-            said = f"{one['irscope_share']:.0%} of their time something is computed; by the profiler {one['profiler_share']:.0%}"
-            table.append((f"collectives of {NAMES[one['strategy']]}", said))
-    named = [one["case"] for one in data["hangs"] if one["is_named"]]
-    table.append(
-        (f"hangs: {', '.join(one['case'] for one in data['hangs'])}", f"{len(named)} of {len(data['hangs'])} named")
+    compared = [one for one in data["overlaps"] if one["strategy"] != "pipeline"]
+    costs = [*data["overhead"], *data["strategies"]]
+    hung, added = data["hangs"], data["answers"]["ms of an answer"]
+    return [
+        _of_cases(data["cases"]),
+        *(_of_waits(name, data["waits"], job.layers) for name, job in (("two small", SMALL), ("eight large", LARGE))),
+        (
+            f"steps of {_listed(one['step_ms'] for one in costs)} ms (the last: FSDP2)",
+            f"{_listed(one['median'] for one in costs)} of their time without irscope",
+        ),
+        (
+            f"something is beside the collectives of {_listed(NAMES[one['strategy']] for one in compared)}",
+            f"{_listed(_percent(one, 'irscope') for one in compared)} of their time; by the profiler "
+            f"{_listed(_percent(one, 'profiler') for one in compared)}",
+        ),
+        (
+            f"hangs: {_listed(one['case'] for one in hung)}",
+            f"{sum(one['is_named'] for one in hung)} of {len(hung)} named",
+        ),
+        ("an answer of `irscope attach`", f"steps take {added:+.1f} ms"),
+    ]
+
+
+def _listed(values: Iterable[object]) -> str:
+    return ", ".join(map(str, values))
+
+
+def _percent(one: dict[str, Any], whose: str) -> str:
+    return f"{one[f'{whose}_share']:.0%}"
+
+
+def _of_cases(cases: list[dict[str, Any]]) -> tuple[str, str]:
+    named, planted = (sum(one[name] for one in cases) for name in ("named", "planted"))
+    false = sum(len(one["false"]) for one in cases)
+    whom = _listed(NAMES[one["strategy"]] for one in cases)
+    return (
+        f"24 modules under {whom}, each with the index of its device, 12 also with a constant of the rank",
+        f"{named} of {planted} constants at their line, {false} false",
     )
-    table.append(("an answer of `irscope attach`", f"{data['answers']['ms of an answer']} ms longer steps"))
-    return table
+
+
+def _of_waits(name: str, waits: list[dict[str, Any]], layers: int) -> tuple[str, str]:
+    mine = [one for one in waits if one["layers"] == layers]
+    wrong = sum(not one.get("is_right") for one in mine)
+    return (
+        f"{name} layers, one rank sleeps {_listed(int(one['sleep_ms']) for one in mine)} ms in each step",
+        f"{_listed(one.get('typical_ms', '–') for one in mine)} ms; rank and line {f'wrong in {wrong}' if wrong else 'right'}",
+    )
 
 
 def markdown(data: dict[str, Any]) -> str:

@@ -35,15 +35,15 @@ def raised_of(error: BaseException) -> Raised:
 
 
 def place_of(error: BaseException) -> Origin | None:
-    """The line to name for an exception: a syntax error's own, else the innermost that ran outside of irscope, and outside of
-    installed packages if there is one."""
+    """The line to name for an exception: a syntax error's own, else the innermost of the user's files, else the outermost
+    that ran outside of irscope."""
     if isinstance(error, SyntaxError):
         return Origin(error.filename, error.lineno or 1) if error.filename else None
     place = None
     traceback = error.__traceback__
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        if not file.startswith(("<", _IRSCOPE)) and ("site-packages" not in file or place is None):
+        if not file.startswith(("<", _IRSCOPE)) and (place is None or is_user_file(file)):
             place = Origin(file, traceback.tb_lineno or 0)
         traceback = traceback.tb_next
     return place

@@ -100,10 +100,10 @@ class BackwardWaits:
     def __init__(self, spans: DeviceSpans) -> None:
         self._spans = spans
         self.waits: list[tuple[int, int]] = []
-        """Of each backward, when it ended in nanoseconds since the epoch, and how many nanoseconds the device waited."""
+        """When each backward ended, in nanoseconds since the epoch, and how many nanoseconds the device waited then."""
 
     def see(self, module: types.ModuleType, is_wanted: Callable[[], bool]) -> Undo:
-        """Of ``torch.autograd``, for the backwards that begin from now on while they are wanted."""
+        """Wraps a function of ``torch.autograd``, for the backwards that begin from now on while they are wanted."""
         run = module._engine_run_backward
         queue = module.Variable._execution_engine.queue_callback
 

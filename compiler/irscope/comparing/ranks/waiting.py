@@ -109,8 +109,7 @@ class _Total:
         self.calls, self.longest = 0, 0.0
         self.waited: dict[int, float] = defaultdict(float)
         self.behind: list[tuple[int, Mapping[Place, float], float]] = []
-        """Of each call the last rank, how much more often than the others it was in a line before, and how long they
-        waited."""
+        """The last rank of each call, how much more often than the others it was in a line before, and their wait."""
 
     def add(self, waits: Mapping[int, int], ranks: Mapping[int, _Arrival]) -> None:
         """One call."""
