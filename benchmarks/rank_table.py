@@ -67,7 +67,7 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
             f"hangs: {_listed(one['case'] for one in hung)}",
             f"{sum(one['is_named'] for one in hung)} of {len(hung)} named",
         ),
-        ("an answer of `irscope attach`", f"steps take {added:+.1f} ms"),
+        ("an answer of `irscope attach`", f"adds {added:+.1f} ms to the steps"),
     ]
 
 

@@ -51,8 +51,7 @@ def ddp_rows(
     totals = {sum(size for _, size in parameters): list(parameters) for parameters in wrapped}
     for entry in filter(_is_of_ddp, recorded):
         frames, time = entry.get("frames") or (), int(entry["time_created_ns"])
-        elements = sum(math.prod(map(int, sizes)) for sizes in entry.get("input_sizes") or ())
-        size = elements * _BYTES.get(str(next(iter(entry.get("input_dtypes") or ()), "")), 0) or -1
+        elements, size = _sizes(entry)
         done = sum(bucket.elements for bucket in backward)
         is_bucket = _is_bucket(entry)
         module = _bucket_modules(totals, done, elements) if is_bucket else ""
@@ -74,6 +73,12 @@ class _Bucket(NamedTuple):
     """Nanoseconds since the epoch."""
     took: int
     """Nanoseconds on the device; 0 if it has not timed it."""
+
+
+def _sizes(entry: dict[str, Any]) -> tuple[int, int]:
+    """How many elements and bytes; -1 if those are not known."""
+    elements = sum(math.prod(map(int, sizes)) for sizes in entry.get("input_sizes") or ())
+    return elements, elements * _BYTES.get(str(next(iter(entry.get("input_dtypes") or ()), "")), 0) or -1
 
 
 def _operation(entry: dict[str, Any]) -> str:
