@@ -24,7 +24,7 @@ def test_the_line_of_an_exception_is_the_user_s_although_the_standard_library_ca
     space: dict[str, object] = {}
     exec(compile(library.read_text(encoding="utf-8"), str(library), "exec"), space)
 
-    for context, mark in ((closes_badly(), "raised"), (contextlib.closing(object()), "entered")):
+    for context, mark in ((closes_badly(), "raised"), (contextlib.closing(object()), "entered")):  # type: ignore[type-var]
         with pytest.raises((ValueError, AttributeError)) as raised:
             space["enter"](context)  # type: ignore[operator]  # entered
         place = place_of(raised.value)
