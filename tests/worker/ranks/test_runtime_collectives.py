@@ -12,7 +12,7 @@ from irscope.protocol import Lane, OutcomeKind, RankReport
 from irscope.store.store import Store
 from support import lines_marked, write
 
-pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 HEAD = """\
 import torch
@@ -92,7 +92,7 @@ def line(source: str, mark: str) -> int:
     return found
 
 
-@pytest.mark.parametrize("fake", [False, True])
+@pytest.mark.parametrize("fake", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_fsdp_s_collectives_have_their_module_and_line(tmp_path: Path, fake: bool) -> None:
     forward, backward = line(FSDP2, "layer"), line(FSDP2, "backward")
     for one in ranks_of(tmp_path, FSDP2, fake):
