@@ -54,6 +54,11 @@ export class StatusItem implements vscode.Disposable {
       }),
       vscode.workspace.onDidCloseTextDocument(({ uri }) => {
         this.fileStates.delete(uri.toString());
+        if (uri.toString() === this.script?.toString()) {
+          // A library's file that the debugger opened, for example: the script is open still.
+          const other = [...this.fileStates.keys()].pop();
+          this.script = other === undefined ? undefined : vscode.Uri.parse(other);
+        }
         this.update();
       }),
       server.onDidChangeState((state) => {
@@ -193,9 +198,9 @@ function activeUri(): vscode.Uri | undefined {
   return vscode.window.activeTextEditor?.document.uri ?? activeNotebook()?.uri;
 }
 
-/** Whether a document is neither ours nor a log. */
+/** Whether a document is neither ours, nor a text of the debugger or a log. */
 function isUsers({ scheme }: vscode.Uri): boolean {
-  return ![SCHEME, "output"].includes(scheme);
+  return ![SCHEME, "output", "debug"].includes(scheme);
 }
 
 function isTrouble(state: WorkerState["state"]): boolean {
