@@ -83,7 +83,7 @@ export class StatusItem implements vscode.Disposable {
     return this.worker?.state === "running" ? (this.worker.uri ?? undefined) : undefined;
   }
 
-  /** The file in the active editor; where that is none of the user's, the script that was in front last. */
+  /** The file in the active editor; where it is not the user's own, the script that was in front last. */
   uri(): vscode.Uri | undefined {
     const uri = activeUri();
     return uri === undefined || !isUsers(uri) ? this.script : uri;
