@@ -171,7 +171,7 @@ def test_a_second_finding_of_the_same_words_is_new(store: Store) -> None:
 
 
 def test_compiles_are_followed_through_an_edit(store: Store) -> None:
-    first = a_compile(id="0/0", function="f", line=1)
+    first = a_compile(id="0/0", function="f", line=1, program="Net")
     resumed = a_compile(id="1/0", function="torch_dynamo_resume_in_f_at_2", line=2)
     before = a_run(store, "def f():\n    print()\n", compiles=(first, resumed))
     moved = (
@@ -183,6 +183,7 @@ def test_compiles_are_followed_through_an_edit(store: Store) -> None:
     more = dataclasses.replace(moved[0], graph_ops=8)
     found = diff_runs(store, before, a_run(store, "# new\ndef f():\n    print()\n", compiles=(more,)))
     (change,) = found.compiles_changed
+    assert change.title == moved[0].title == "Net", "one name, as in all views"
     assert (change.function, change.ops and (change.ops.before, change.ops.after)) == ("f", (7, 8))
     assert [compile.id for compile in found.compiles_gone] == ["1/0"] and not found.same
 

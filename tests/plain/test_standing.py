@@ -6,8 +6,19 @@ import dataclasses
 
 from facts import a_compile, a_finding, an_outcome
 from irscope.cli.report import document
-from irscope.findings.standing import NEXT, Next, State, label, sentence, standing_of
-from irscope.protocol import Compile, CompileOutcome, Cost, Finding, Outcome, OutcomeKind, Related, Report, Severity
+from irscope.findings.standing import NEXT, Next, State, label, point, sentence, standing_of
+from irscope.protocol import (
+    Compile,
+    CompileOutcome,
+    Cost,
+    Finding,
+    Fix,
+    Outcome,
+    OutcomeKind,
+    Related,
+    Report,
+    Severity,
+)
 from irscope_server.base.compiled import standing_sentence
 
 ENDED = an_outcome(kind=OutcomeKind.COMPLETED, message="The script ran to its end.")
@@ -42,7 +53,14 @@ def test_what_costs_most_is_first_and_each_compile_is_counted_once() -> None:
     assert [finding.range.start.line for finding in standing.causes] == [7, 8, 3]
     assert (standing.state, standing.seconds, standing.compile_seconds) == (State.CAUSES, 32.0, 37.0)
     assert sentence(standing) == "3 causes cost 32.0 of 37.0 s of compile time. First: `size` changed (model.py:7)."
-    assert label(standing) == "3 causes, 32.0 of 37.0 s"
+    assert label(standing) == "3 causes cost 32.0 of 37.0 s"
+    assert (
+        point(standing, found[0].file)[1] == "see first: line 7"
+        and point(standing, "main.py")[1] == "see first: model.py:7"
+    )
+    fix = Fix("Move it", "It prints later.", ())
+    fixed = standing_of(report(*(dataclasses.replace(each, fixes=(fix,)) for each in found), compiles=compiles(5.0)))
+    assert point(fixed, found[0].file)[1] == "fix first: line 7"
 
 
 def test_what_was_measured_comes_before_what_was_compiled() -> None:
@@ -50,6 +68,8 @@ def test_what_was_measured_comes_before_what_was_compiled() -> None:
     measured = dataclasses.replace(again(1, 3, 2.0), cost=Cost(2.0, 1, 6e-5))
     standing = standing_of(report(slow, measured, compiles=compiles(5.0, 2.0, 30.0)))
     assert standing.causes == (measured, slow)
+    timed = standing_of(dataclasses.replace(report(slow, measured, compiles=compiles(5.0)), step_seconds=3e-4))
+    assert label(timed) == "2 causes cost 60 of 300 µs a step"
     assert sentence(standing).startswith(
         "2 causes cost at least 60 µs of each step and 32.0 of 37.0 s of compile time. First:"
     )
@@ -89,8 +109,10 @@ def test_nothing_stops_the_compiler() -> None:
     said = "Net: one graph, no graph breaks, no recompilations. Nothing stops the compiler here."
     assert (sentence(standing, "ended"), label(standing)) == (said, "no breaks")
     assert sentence(standing, "", {Next.FIX: "Fix it.", Next.PROFILE: "Profile it."}) == f"{said} Profile it."
-    profiled = standing_of(dataclasses.replace(report(compiles=compiles(5.0)), profiled=True))
-    assert sentence(profiled, "", {Next.PROFILE: "Profile it."}) == said
+    assert point(standing, "main.py") == ("no breaks", "next: profile it")
+    profiled = standing_of(dataclasses.replace(report(compiles=compiles(5.0)), step_seconds=4.2e-3))
+    assert sentence(profiled, "", {Next.PROFILE: "Profile it."}) == f"A step takes 4.2 ms. {said}"
+    assert point(profiled, "main.py") == ("4.2 ms a step, no breaks",)
     normal = standing_of(report(a_finding(**NORMAL), compiles=compiles(5.0)))
     said = "1 graph break, no recompilations, each with less than 5 % of the compile time. Nothing else stops the compiler here."
     assert said in sentence(normal)
@@ -100,6 +122,7 @@ def test_a_function_that_runs_as_python_is_not_passed_over() -> None:
     skipped = a_compile(id="1/0", function="helper", outcome=CompileOutcome.SKIPPED, seconds=0.0)
     standing = standing_of(report(compiles=(*compiles(5.0), skipped)))
     assert sentence(standing).endswith("no recompilations. 1 function runs as plain Python.") and standing.next is None
+    assert point(standing, "main.py") == ("no breaks", "1 function runs as plain Python")
     alone = standing_of(report(compiles=(skipped,)))
     assert (alone.state, label(alone)) == (State.NOTHING, "nothing compiled")
     assert sentence(alone, "It ended.") == "It ended. 1 function runs as plain Python."
@@ -121,9 +144,9 @@ def test_a_run_that_did_not_come_to_its_end_says_so_first() -> None:
 
 def test_minutes_have_their_units() -> None:
     standing = standing_of(report(again(1, 3, 72.0), compiles=compiles(31.0, 72.0)))
-    assert label(standing) == "1 cause, 1 min 12 s of 1 min 43 s"
+    assert label(standing) == "1 cause costs 1 min 12 s of 1 min 43 s"
     standing = standing_of(report(again(1, 3, 42.0), compiles=compiles(31.0, 42.0)))
-    assert label(standing) == "1 cause, 42.0 s of 1 min 13 s"
+    assert label(standing) == "1 cause costs 42.0 s of 1 min 13 s"
 
 
 def test_data_says_what_is_next_as_the_editor_does() -> None:

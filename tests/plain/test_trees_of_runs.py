@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -42,6 +43,16 @@ def test_phases_are_added_up_below_what_was_compiled() -> None:
     ]
     alone = compile_time_tree([a_compile(id="0/0")], {"0/0": PHASES[:1]})
     assert [measure.name for measure in alone.measures] == ["compile time"]
+
+
+def test_what_is_around_the_whole_compile_has_no_row() -> None:
+    inner = Phase("entire_frame_compile", 0, 2.0, 1.0, 2.0, 0)
+    alone = dataclasses.replace(inner, parent=-1)
+    trees = [
+        compile_time_tree([a_compile(id="0/0", seconds=2.0)], {"0/0": phases})
+        for phases in ([dataclasses.replace(alone, name="dynamo", own=0.0), inner], [alone])
+    ]
+    assert rows_of(trees[0]) == rows_of(trees[1]), "else two runs of a script could not be compared"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, CompileOutcome, Finding, Kernel, Report
 from irscope.store.store import Store
 from irscope.usercode.reading import real_path
-from irscope.vocabulary.function_names import function_title
 from irscope.vocabulary.records import dataclass
 
 
@@ -44,11 +43,8 @@ class CompileChange:
     """Names of the stages whose text differs."""
     qualified: str = ""
     """As in `Compile`, of the newer run."""
-
-    @property
-    def title(self) -> str:
-        """Like `Compile.title`."""
-        return function_title(self.function, self.qualified)
+    title: str = ""
+    """As in `Compile`, of the newer run."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +256,7 @@ def _compile_change(store: Store, old: Report, new: Report, a: Compile, b: Compi
         return None
     return CompileChange(
         a.id, b.id, b.function, b.file, b.line, outcome, ops,
-        None if kernels.before == kernels.after else kernels, stages, b.qualified,
+        None if kernels.before == kernels.after else kernels, stages, b.qualified, b.title,
     )  # fmt: skip
 
 

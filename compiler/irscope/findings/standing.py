@@ -64,8 +64,8 @@ class Standing:
         errors and warnings, and what takes at least 5 % of the compile time.  No finding that another one explains.
     seconds, compile_seconds
         Of the compile time: that of the compiles that the causes brought about, each counted once, and all of it.
-    step_seconds
-        What the causes take in each step, where a profile of the run measured it.
+    step_seconds, whole_step_seconds
+        What the causes take in each step and what a step takes, where a profile of the run measured it; else 0.
     programs
         What was compiled, by the names that the user passed, each once.
     graphs, skipped
@@ -74,8 +74,6 @@ class Standing:
         How many findings there are of these kinds.
     whole
         Whether the run came to its end: else there may be more.
-    profiled
-        Whether the time of a step was measured.
     """
 
     state: State
@@ -83,13 +81,13 @@ class Standing:
     seconds: float
     compile_seconds: float
     step_seconds: float
+    whole_step_seconds: float
     programs: tuple[str, ...]
     graphs: int
     skipped: int
     breaks: int
     recompilations: int
     whole: bool
-    profiled: bool
 
     @property
     def next(self) -> Next | None:
@@ -97,7 +95,7 @@ class Standing:
         if self.state is State.CAUSES:
             return Next.FIX if any(finding.fixes for finding in self.causes) else None
         is_fine = self.state is State.CLEAN and self.whole and not self.skipped
-        return Next.PROFILE if is_fine and not self.profiled else None
+        return Next.PROFILE if is_fine and not self.whole_step_seconds else None
 
 
 @dataclass(frozen=True)
@@ -143,13 +141,13 @@ def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> St
         sum(caused.values()),
         whole_time,
         sum(finding.cost.step_seconds for finding in causes),
+        report.step_seconds,
         tuple(dict.fromkeys(each.program or each.function_name for each in report.compiles)),
         graphs,
         sum(each.outcome is CompileOutcome.SKIPPED for each in report.compiles),
         sum(each.kind == graph_break.KIND.id for each in report.findings),
         sum(each.kind == recompilation.KIND.id for each in report.findings),
         report.outcome.kind is OutcomeKind.COMPLETED,
-        report.profiled,
     )
 
 
@@ -201,13 +199,32 @@ def _ended(message: str) -> str:
 
 
 def label(standing: Standing) -> str:
-    """The same in a few words: ``3 causes, 36 of 41 s``."""
+    """The same in a few words: ``3 causes cost 36 of 41 s``; where a step was measured, its time first."""
     if standing.causes and standing.state is State.CAUSES:
-        share = f", {_of(standing.seconds, standing.compile_seconds)}" if standing.seconds > 0 else ""
-        return f"{count(len(standing.causes), 'cause')}{share}"
+        number = len(standing.causes)
+        if standing.step_seconds > 0:
+            costs = f"{_of(standing.step_seconds, max(standing.step_seconds, standing.whole_step_seconds))} a step"
+        else:
+            costs = _of(standing.seconds, standing.compile_seconds) if standing.seconds > 0 else ""
+        return count(number, "cause") + (f" cost{'s' * (number == 1)} {costs}" if costs else "")
     if standing.state is State.CLEAN:
-        return "no costly breaks" if standing.breaks else "no breaks"
+        measured = f"{duration(standing.whole_step_seconds)} a step, " if standing.whole_step_seconds else ""
+        return f"{measured}no {'costly ' * bool(standing.breaks)}breaks"
     return "the script failed" if standing.state is State.FAILED else "nothing compiled"
+
+
+def point(standing: Standing, file: str) -> tuple[str, ...]:
+    """The label, and what is next or left in a few words: ``fix first: line 37`` of the file in which that is shown."""
+    if standing.causes and standing.state is State.CAUSES:
+        line = f"line {standing.causes[0].range.start.line}"
+        if standing.causes[0].file != file:
+            line = place_of(standing.causes[0])
+        what = "fix" if standing.next is Next.FIX else "see"
+        return label(standing), f"{what} {line}" if len(standing.causes) == 1 else f"{what} first: {line}"
+    if standing.next is Next.PROFILE:
+        return label(standing), "next: profile it"
+    left = standing.skipped or not standing.whole
+    return (label(standing), *([_ending(standing).rstrip(".")] if left and standing.state is State.CLEAN else []))
 
 
 def _of_causes(standing: Standing) -> str:
@@ -221,8 +238,12 @@ def _of_causes(standing: Standing) -> str:
         said += " " + " and ".join(filter(None, costs))
     else:
         said = f"{count(len(causes), 'cause')} to deal with"
-    place = f"{os.path.basename(first.file)}:{first.range.start.line}"
-    return f"{said}{'. First' if len(causes) > 1 else ''}: {_short(first.message)} ({place})."
+    return f"{said}{'. First' if len(causes) > 1 else ''}: {_short(first.message)} ({place_of(first)})."
+
+
+def place_of(finding: Finding) -> str:
+    """``model.py:37``."""
+    return f"{os.path.basename(finding.file)}:{finding.range.start.line}"
 
 
 def _of(part: float, whole: float) -> str:
@@ -258,7 +279,8 @@ def _clean(standing: Standing) -> str:
         if standing.breaks + standing.recompilations
         else ""
     )
-    return f"{named}: {graphs}, {breaks}, {recompilations}{little}. {_ending(standing)}"
+    measured = f"A step takes {duration(standing.whole_step_seconds)}. " if standing.whole_step_seconds else ""
+    return f"{measured}{named}: {graphs}, {breaks}, {recompilations}{little}. {_ending(standing)}"
 
 
 def _ending(standing: Standing) -> str:

@@ -64,13 +64,20 @@ def _parts(top: Path, phases: Sequence[Phase], seconds: float = 0.0) -> Iterator
     """The path of a compile and of each of its phases, whether it ran in another thread, and its own seconds.
 
     Their sum is the compile's ``seconds``, as everywhere else, where these are known: PyTorch counts a little less than its
-    outermost phases last, and not all that it counts is in a phase.
+    outermost phases last, and not all that it counts is in a phase.  What is around the whole compile has no row: not all runs
+    have it, and two of them could not be compared.
     """
+    around_all = {phase.parent for phase in phases if phase.name == "entire_frame_compile"}
     paths: list[Path] = []
     over = sum(phase.own for phase in phases if not phase.track) - seconds if seconds else 0.0
-    yield top, False, max(0.0, -over)
-    for phase in phases:
+    outer = sum(phases[number].own for number in around_all if 0 <= number < len(phases))
+    yield top, False, max(0.0, outer - over)
+    over = max(0.0, over - outer)
+    for number, phase in enumerate(phases):
         around = paths[phase.parent] if 0 <= phase.parent < len(paths) else top
+        if number in around_all:
+            paths.append(around)
+            continue
         paths.append((*around, PathPart(phase.name, phase.label)))
         less = 0.0 if phase.track else min(phase.own, max(0.0, over))
         over -= less

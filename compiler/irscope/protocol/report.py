@@ -452,8 +452,8 @@ class Report:
     """For an opened trace: what vLLM, SGLang, DDP or another backend compiled piece by piece."""
     may_differ: tuple[str, ...] = ()
     """Why a full run may find other things than this one, which was in the fast lane; empty: that is not known."""
-    profiled: bool = False
-    """Whether the time of a step was measured."""
+    step_seconds: float = 0.0
+    """Measured time of a step; 0: it was not profiled."""
 
     @property
     def members(self) -> tuple[str, str]:

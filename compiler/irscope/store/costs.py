@@ -56,6 +56,14 @@ def with_measured(findings: Sequence[Finding], profile: Any) -> tuple[Finding, .
     )
 
 
+def measured_step(profile: Any) -> float:
+    """Seconds of a step, from a profile as plain JSON values; 0 if it has none."""
+    match profile:
+        case {"step_seconds": float(taken)} if math.isfinite(taken) and taken > 0:
+            return taken
+    return 0.0
+
+
 def _of_how_many(finding: Finding, by_id: Mapping[str, Compile]) -> str:
     """For a recompilation: which of the function's recompilations it is."""
     frames = {_frame(name) for name in finding.compiles if name in by_id}

@@ -28,7 +28,7 @@ from irscope.store.choosing import (
     runs_of_file,
     runs_touching,
 )
-from irscope.store.costs import with_measured
+from irscope.store.costs import measured_step, with_measured
 from irscope.store.earlier import earlier_stages
 from irscope.store.file import (
     StoreError,
@@ -131,7 +131,8 @@ class StoreReader:
         report = with_symbols(report, lambda stage: self.stage_data(run, stage))
         with contextlib.suppress(ValueError, RecursionError):  # a profile from elsewhere
             if (profile := self.profile(run)) is not None:
-                return dataclasses.replace(report, findings=with_measured(report.findings, profile), profiled=True)
+                found = with_measured(report.findings, profile)
+                return dataclasses.replace(report, findings=found, step_seconds=measured_step(profile))
         return report
 
     @reading

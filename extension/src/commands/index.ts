@@ -16,7 +16,7 @@ import { selectPipeline } from "./selectPipeline";
 import { showKernel } from "./showKernel";
 import { showAutotuning, showGraph, showStage } from "./showStage";
 import { showTab } from "./showTab";
-import { compareStage, stepStage } from "./stepStage";
+import { compareStage, followComparable, stepStage } from "./stepStage";
 import { toggleInlayHints } from "./toggleInlayHints";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the editor gives each command its own arguments
@@ -68,6 +68,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     ...commandsOfElements(services),
   };
   return vscode.Disposable.from(
+    followComparable(services),
     ...Object.entries(commands).map(([id, command]) =>
       vscode.commands.registerCommand(id, (...args: unknown[]) => guarded(services, () => command(...args))),
     ),

@@ -5,13 +5,12 @@ import { columnOf, partsOf, SCHEME, showSource, wireUri } from "../host/document
 import { visible } from "../panels/visible";
 import { withoutLinks } from "../host/plainText";
 import { StepRequest, SubjectOfRequest } from "../host/requests";
+import type { Server } from "../host/server";
+import { setContext } from "../host/torchFiles";
+import type { Step as Neighbour } from "../panels/results";
 import type { Services } from "./context";
 
-interface Step {
-  uri: string;
-  line: number;
-  alike: boolean;
-}
+type Step = Neighbour & { uri: string };
 
 /** Opens the stage before or behind, at the line that corresponds; before the first one that is the user's own. */
 export async function stepStage(services: Services, by: 1 | -1): Promise<void> {
@@ -32,23 +31,37 @@ async function open(services: Services, { uri, line }: Step, column: vscode.View
   }
 }
 
-/**
- * The editor's own comparison of a stage with the one before. An IR and code have no lines in common: what is before is
- * opened beside, at the line that corresponds, and the colours show which lines belong together.
- */
+/** The editor's own comparison of a stage with the one before, where both are in one language. */
 export async function compareStage(services: Services): Promise<void> {
   const editor = stageEditor();
   const step = editor && (await stepFrom(services, editor, -1));
   if (editor === undefined || step === undefined) {
     return;
   }
-  const [left, right] = [vscode.Uri.parse(step.uri, true), editor.document.uri];
   if (!step.alike) {
-    await open(services, step, vscode.ViewColumn.Beside);
+    void vscode.window.showInformationMessage(UNLIKE);
     return;
   }
+  const [left, right] = [vscode.Uri.parse(step.uri, true), editor.document.uri];
   const title = visible(`${nameOf(left)} ↔ ${nameOf(right)}`);
   await vscode.commands.executeCommand("vscode.diff", left, right, title);
+}
+
+const UNLIKE = vscode.l10n.t(
+  "IRScope: the stage before is in another language, so no lines can be compared. Go to Previous Stage shows the lines that correspond.",
+);
+
+/** Keeps the context key for `when` clauses: whether the stage in front can be compared with the one before. */
+export function followComparable({ server }: Pick<Services, "server">): vscode.Disposable {
+  let asked = 0;
+  return vscode.window.onDidChangeActiveTextEditor(async (editor) => {
+    const mine = (asked += 1);
+    const isStage = editor !== undefined && partsOf(editor.document.uri) !== undefined;
+    const step = isStage ? await neighbour(server, editor, -1).catch(() => undefined) : undefined;
+    if (mine === asked) {
+      setContext("irscope.isComparable", step?.alike === true);
+    }
+  });
 }
 
 function stageEditor(): vscode.TextEditor | undefined {
@@ -61,17 +74,19 @@ function stageEditor(): vscode.TextEditor | undefined {
 }
 
 async function stepFrom({ server }: Services, editor: vscode.TextEditor, by: 1 | -1): Promise<Step | undefined> {
+  const found = await neighbour(server, editor, by);
+  if (found?.uri === null) {
+    void vscode.window.showInformationMessage(`IRScope: ${withoutLinks(found.reason)}`);
+  }
+  return found?.uri ? { ...found, uri: found.uri } : undefined;
+}
+
+async function neighbour(server: Server, editor: vscode.TextEditor, by: 1 | -1): Promise<Neighbour | undefined> {
   const { run, stage } = await server.request(SubjectOfRequest, { uri: wireUri(editor.document.uri) });
-  if (run === null || stage === null) {
-    return undefined;
-  }
   const line = editor.selection.active.line;
-  const { uri, line: target, reason, alike } = await server.request(StepRequest, { run: run.run, stage, line, by });
-  if (uri === null) {
-    void vscode.window.showInformationMessage(`IRScope: ${withoutLinks(reason)}`);
-    return undefined;
-  }
-  return { uri, line: target, alike };
+  return run === null || stage === null
+    ? undefined
+    : await server.request(StepRequest, { run: run.run, stage, line, by });
 }
 
 function nameOf(uri: vscode.Uri): string {

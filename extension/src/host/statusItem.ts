@@ -1,6 +1,7 @@
 /** One status item with the worker's state; a click shows what can be done about it. */
 
 import * as vscode from "vscode";
+import { SCHEME } from "./documents";
 import { activeNotebook } from "./notebooks";
 import { visible } from "../panels/visible";
 import { asMarkdown, withoutIcons } from "./plainText";
@@ -31,6 +32,8 @@ export class StatusItem implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   private worker: WorkerState | undefined;
   private readonly fileStates = new Map<string, FileState>();
+  /** The script that was in front last: what is said of it stays while a graph, a stage or a log is. */
+  private script: vscode.Uri | undefined;
 
   constructor(
     private readonly server: Server,
@@ -49,7 +52,15 @@ export class StatusItem implements vscode.Disposable {
         this.fileStates.set(vscode.Uri.parse(state.uri).toString(), state);
         this.update();
       }),
-      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.fileStates.delete(uri.toString())),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => {
+        this.fileStates.delete(uri.toString());
+        if (uri.toString() === this.script?.toString()) {
+          // A library's file that the debugger opened, for example: the script is open still.
+          const other = [...this.fileStates.keys()].pop();
+          this.script = other === undefined ? undefined : vscode.Uri.parse(other);
+        }
+        this.update();
+      }),
       server.onDidChangeState((state) => {
         setContext("irscope.serverState", state);
         if (state !== "ready") {
@@ -72,10 +83,15 @@ export class StatusItem implements vscode.Disposable {
     return this.worker?.state === "running" ? (this.worker.uri ?? undefined) : undefined;
   }
 
-  /** What is known about the file in the active editor. */
-  activeFile(): FileState | undefined {
+  /** The file in the active editor; where it is not the user's own, the script that was in front last. */
+  uri(): vscode.Uri | undefined {
     const uri = activeUri();
-    return uri === undefined ? undefined : this.fileStates.get(uri.toString());
+    return uri === undefined || !isUsers(uri) ? this.script : uri;
+  }
+
+  /** What is known about that file. */
+  activeFile(): FileState | undefined {
+    return this.fileStates.get(this.uri()?.toString() ?? "");
   }
 
   dispose(): void {
@@ -114,7 +130,7 @@ export class StatusItem implements vscode.Disposable {
       return { state: "stopped", text: vscode.l10n.t("No script was run yet.") };
     }
     const { state, uri } = this.worker;
-    const active = activeUri()?.toString();
+    const active = this.uri()?.toString();
     const elsewhere = uri !== null && active !== undefined && vscode.Uri.parse(uri).toString() !== active;
     return elsewhere && isTrouble(state) ? { state: "ready", text: vscode.l10n.t("Ready") } : this.worker;
   }
@@ -151,6 +167,11 @@ export class StatusItem implements vscode.Disposable {
   }
 
   private update(): void {
+    const front = activeUri();
+    const isTorch = this.files.current || this.fileStates.has(front?.toString() ?? "");
+    if (front !== undefined && isUsers(front) && isTorch) {
+      this.script = front;
+    }
     setContext("irscope.needsEntry", this.activeFile()?.state === "noEntry");
     const { state, problem, interpreter } = this.server.status();
     const [icon, text, detail] = !vscode.workspace.isTrusted
@@ -165,7 +186,7 @@ export class StatusItem implements vscode.Disposable {
     const bad = state === "failed" || isTrouble(this.workerHere().state);
     this.item.tooltip = this.tooltip(detail, this.worker?.python || interpreter?.path, bad);
     this.item.backgroundColor = bad ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
-    if (this.files.current || this.worker?.state === "running") {
+    if (this.files.current || this.worker?.state === "running" || this.activeFile() !== undefined) {
       this.item.show();
     } else {
       this.item.hide();
@@ -175,6 +196,11 @@ export class StatusItem implements vscode.Disposable {
 
 function activeUri(): vscode.Uri | undefined {
   return vscode.window.activeTextEditor?.document.uri ?? activeNotebook()?.uri;
+}
+
+/** Whether a document is neither ours, nor a text of the debugger or a log. */
+function isUsers({ scheme }: vscode.Uri): boolean {
+  return ![SCHEME, "output", "debug"].includes(scheme);
 }
 
 function isTrouble(state: WorkerState["state"]): boolean {

@@ -1,25 +1,27 @@
 """The line over a compiled function: ``2 graphs · 1 break · 3 recompiles · 5 kernels · 1.8 s``; over the call of
-``torch.compile`` the same of a library's model, with its name; over a stage, its age."""
+``torch.compile`` how the run went, and the same of a library's model, with its name; over a stage, its age."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from irscope.findings.kinds import graph_break, recompilation
-from irscope.findings.standing import label, standing_of
+from irscope.findings.standing import State, label, point, standing_of
 from irscope.measures.compiled import has_graph
 from irscope.protocol import Compile
 from irscope.vocabulary import units
 from lsprotocol import types
 
 from irscope_server.base import words
+from irscope_server.base.compiled import standing_sentence
 from irscope_server.base.context import Document, ReadContext
 from irscope_server.base.functions import Outline, outline_of
-from irscope_server.base.not_compiled import HEAD, NotCompiled
+from irscope_server.base.not_compiled import HEAD
 from irscope_server.base.run_age import age_of
 from irscope_server.base.stage_uris import NoDocument, parts_of
-from irscope_server.base.texts import FileKey, to_units
+from irscope_server.base.texts import FileKey, script_key, to_units
 from irscope_server.language.context import SourceContext
+from irscope_server.language.measured_lines import BEFORE_EDIT
 from irscope_server.language.views import PlacedFunction
 from irscope_server.running.results import Ended, frame_of, is_recompile
 
@@ -41,32 +43,52 @@ def lenses_of(context: SourceContext, document: Document) -> list[types.CodeLens
     functions = context.views.functions(document.key)
     run = context.runs.current(context.key_of(document.path))
     outline = outline_of("\n".join(lines))
-    titles: list[tuple[int, str, str]]
-    breaks: dict[int, NotCompiled] = {}
     if run is not None:
-        titles = [(line, title, run.live.run) for line, title in sorted(_running_titles(functions, outline).items())]
+        titles = sorted(_running_titles(functions, outline).items())
+        found = [(line, _to_run(document, run.live.run, line, title)) for line, title in titles]
     else:
-        titles = [(function.first_line, _ended_title(function), function.ended.run) for function in functions]
-        breaks = {
-            function.first_line: function.not_compiled
-            for function in functions
-            if function.not_compiled is not None and function.not_compiled.file
-        }
-    if not titles and outline and _needs_entry(context, document.key):
-        places = _marked(outline) or _first_call(outline)
-        titles = [(line, "choose the script that runs this module", "") for line in sorted(places)]
-    lenses = []
-    for line, title, name in titles:
-        if (why := breaks.get(line)) is not None:
-            command = types.Command(
-                title, PLACE_COMMAND, arguments=[{"uri": context.uri_of(why.file), "line": why.line}]
-            )
-        elif name or run is not None:
-            command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": document.uri, "line": line}])
-        else:
-            command = types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": document.uri}])
-        lenses.append(types.CodeLens(_range_of(lines, line, context.encoding), command))
-    return lenses
+        found = _verdict(context, document, outline) if outline else []
+        labelled = {line for line, _ in found}
+        found += [(each.first_line, _of_function(context, document, each, labelled)) for each in functions]
+    if not found and outline and _needs_entry(context, document.key):
+        choose = types.Command(
+            "choose the script that runs this module", CHOOSE_COMMAND, arguments=[{"uri": document.uri}]
+        )
+        found = [(line, choose) for line in sorted(_marked(outline) or _first_call(outline))]
+    return [types.CodeLens(_range_of(lines, line, context.encoding), command) for line, command in found]
+
+
+def _verdict(context: SourceContext, document: Document, outline: Outline) -> list[tuple[int, types.Command]]:
+    """How the run of a script went, over its first call of ``torch.compile``; the whole sentence is in the hover."""
+    ended = context.results.judged(context.key_of(document.path))
+    places = sorted(_first_call(outline) or _marked(outline))
+    if ended is None or not ended.run or not places or script_key(document.key) != ended.script_key:
+        return []
+    standing = standing_of(ended.report)
+    said = point(standing, document.path)
+    if context.texts.are_edited(ended.texts):
+        said = (said[0], BEFORE_EDIT)  # The line to begin with may be another one now.
+    command = _to_run(document, ended.run, places[0], words.of_lens(said), standing_sentence(ended.report))
+    if standing.state is State.CAUSES and said[-1] != BEFORE_EDIT:
+        first = standing.causes[0]
+        place = {"uri": context.uri_of(first.file), "line": first.range.start.line - 1}
+        command = types.Command(command.title, PLACE_COMMAND, command.tooltip, [place])
+    return [(places[0], command)]
+
+
+def _of_function(context: SourceContext, document: Document, function: PlacedFunction, said: set[int]) -> types.Command:
+    """What is said over a compiled function; without how it went on the lines that say it of the run."""
+    parts = _parts(function)
+    shown = [*parts[:1], *parts[2:]] if function.elsewhere and function.first_line in said else parts
+    title = words.of_lens(shown, *([BEFORE_EDIT] if function.stale else []))
+    if (why := function.not_compiled) is not None and why.file:
+        place = {"uri": context.uri_of(why.file), "line": why.line}
+        return types.Command(title, PLACE_COMMAND, " · ".join(parts), [place])
+    return _to_run(document, function.ended.run, function.first_line, title, " · ".join(parts))
+
+
+def _to_run(document: Document, run: str, line: int, title: str, whole: str | None = None) -> types.Command:
+    return types.Command(title, COMMAND, whole, [{"run": run, "uri": document.uri, "line": line}])
 
 
 def _range_of(lines: Sequence[str], line: int, encoding: str) -> types.Range:
@@ -82,10 +104,6 @@ def _running_titles(functions: Sequence[PlacedFunction], outline: Outline | None
     if not titles and not places and outline:
         places = _first_call(outline)
     return {**dict.fromkeys(places, "running…"), **titles}
-
-
-def _ended_title(function: PlacedFunction) -> str:
-    return words.of_lens(_parts(function), *(["before your edit"] if function.stale else []))
 
 
 def _marked(outline: Outline) -> set[int]:

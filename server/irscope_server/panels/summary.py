@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from irscope.findings.registry import kind_of
 from irscope.findings.standing import standing_of
-from irscope.profiling.changes import stored_profile
 from irscope.profiling.run_trees import RUN_TREES
 from irscope.protocol import Finding, Report
 from irscope.store.costs import cost_words
@@ -71,13 +70,10 @@ async def summary(context: ReadContext, params: SummaryParams) -> Encoded:
 
 
 def _result(store: Store, report: Report, uri_of: UriOf) -> SummaryResult:
-    profile = stored_profile(store, report.run)
     standing = standing_of(report)
     facts = [f"ran for {units.duration(report.outcome.seconds)}"]
     if standing.compile_seconds > 0:
         facts.append(f"compiled for {units.duration(standing.compile_seconds)}")
-    if profile is not None:
-        facts.append(f"a step takes {units.duration(profile.step_seconds)}")
     return SummaryResult(
         report.run,
         standing_sentence(report),

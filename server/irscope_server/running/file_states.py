@@ -54,7 +54,7 @@ class FileStates:
         stale = editor.texts.are_edited(newest.texts)
         if stale:
             parts.append("Edited since the last run. Its findings are shown where their lines are now.")
-        report = newest.report if deep is None or not outcome.is_whole else deep.report
+        report = (self._results.judged(plan.entry.key) or newest).report
         standing = standing_of(report)
         parts.append(sentence(standing, report.outcome.message, NEXT))
         if newest.report.may_differ and (deep is None or deep.source != newest.source):

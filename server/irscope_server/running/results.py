@@ -249,6 +249,13 @@ class Results:
         script = self._scripts.get(key)
         return script.deep if script else None
 
+    def judged(self, key: str) -> Ended | None:
+        """The run of an entry that says most of its text as the newest one ran it: a deep one, if there is one of it."""
+        newest, deep = self.newest(key), self.deep(key)
+        if newest is None or deep is None or not newest.report.outcome.is_whole:
+            return newest
+        return deep if _of_same_texts(newest, deep) else newest
+
     def newest_of_all(self) -> list[Ended]:
         """The newest run of each entry, newest first."""
         newest = [script.newest for script in self._scripts.values() if script.newest]

@@ -69,6 +69,14 @@ describe("the dock and the steps along the pipeline", () => {
     assert.match(input.modified.path, /joint-graph\.py$/);
   });
 
+  it("Compare with Previous Stage opens nothing where what is before is in another language", async () => {
+    const uri = vscode.Uri.parse(JOINT.replace("joint-graph", "bytecode"));
+    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri));
+    await vscode.commands.executeCommand("irscope.compareWithPreviousStage");
+    assert.equal(vscode.window.activeTextEditor?.document.uri.toString(), uri.toString());
+    assert.ok(vscode.window.tabGroups.activeTabGroup.activeTab?.input instanceof vscode.TabInputText);
+  });
+
   it("are contributed where they apply, and nowhere else", async () => {
     const { contributes } = vscode.extensions.getExtension("irscope.irscope")?.packageJSON as {
       contributes: {
@@ -99,9 +107,15 @@ describe("the dock and the steps along the pipeline", () => {
     for (const command of tabs) {
       assert.equal(palette.find((each) => each.command === `irscope.${command}`)?.when, "irscope.active", command);
     }
-    for (const command of ["previousStage", "nextStage", "compareWithPreviousStage"]) {
+    const isStage = "resourceScheme == irscope";
+    const offered = {
+      previousStage: isStage,
+      nextStage: isStage,
+      compareWithPreviousStage: `irscope.isComparable && ${isStage}`,
+    };
+    for (const [command, wanted] of Object.entries(offered)) {
       const when = palette.find((each) => each.command === `irscope.${command}`)?.when;
-      assert.equal(when?.replaceAll("'", ""), "resourceScheme == irscope", command);
+      assert.equal(when?.replaceAll("'", ""), wanted, command);
     }
   });
 });

@@ -42,7 +42,7 @@ describe("the status item", () => {
     const status = await item();
     await until(
       "the change",
-      () => status.text === "$(warning) IRScope: 3 causes, 55 of 66 s · 1 <b>break</b> fixed · −0.4 s",
+      () => status.text === "$(warning) IRScope: 3 causes cost 55 of 66 s · 1 <b>break</b> fixed · −0.4 s",
     );
     const said = await tooltip();
     assert.match(said, /\[1 \\<b\\>break\\<\\\/b\\> fixed.*\]\(command:irscope\.showChanges "/, "escaped");
@@ -70,6 +70,17 @@ describe("the status item", () => {
     });
     await until("the limit", () => status.text === "$(watch) IRScope: stopped at limit");
     assert.match(await tooltip(), /1 break fixed/, "still in the hover");
+  });
+
+  it("keeps what it says of the last script while a graph, or any webview, is in front", async () => {
+    await openScript();
+    await vscode.commands.executeCommand("irscope.run");
+    const status = await item();
+    await until("the verdict", () => status.text.startsWith("$(warning) IRScope: 3 causes"));
+    const panel = vscode.window.createWebviewPanel("test", "A graph", vscode.ViewColumn.Active);
+    await until("the webview", () => vscode.window.activeTextEditor === undefined);
+    assert.match(status.text, /3 causes cost 55 of 66 s/);
+    panel.dispose();
   });
 
   it("tells the phase of a run, and of trouble what it is, with a way to the log", async () => {

@@ -227,7 +227,7 @@ class Server:
             "text": "",
             "changed": changed,
             "standing": "causes",
-            "label": "3 causes, 55 of 66 s",
+            "label": "3 causes cost 55 of 66 s",
         }
         self.notify("irscope/fileState", {"uri": self.uri, **state})
         return {"run": RUN, "outcome": outcome, "message": "", "compiles": 0 if "plain" in self.uri else 2}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from irscope.values.expressions import NotHere, NoValueHere, evaluate, hits_wanted, interpolate, shown
 from irscope.values.facts import BadExpression, Facts, Lazy
+from irscope_server.dap.protocol.variables import inside
 
 
 def lookup(name: str) -> Any:
@@ -126,3 +127,18 @@ def test_a_long_list_is_shown_in_one_bounded_line() -> None:
     line = shown(Lazy(20_000, made))
     assert line.endswith(", …]")
     assert len(seen) == 100
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/w/a b/model.py:3", "model.py:3"),
+        ("/home/my name/venv/lib/python3.12/site-packages/torch/nn/functional.py:33", "torch/nn/functional.py:33"),
+        ("(1) ['/usr/lib/python3/dist-packages/torch/a.py:4']", "(1) ['torch/a.py:4']"),
+        ("/usr/lib/python3.12/contextlib.py", "contextlib.py"),
+        (r"C:\env\Lib\site-packages\torch\a.py", r"torch\a.py"),
+        ("a/b and /other/model.py", "a/b and /other/model.py"),
+    ],
+)
+def test_a_path_is_told_from_the_folder_or_the_library(path: str, told: str) -> None:
+    assert inside(path, "/w/a b") == told

@@ -47,7 +47,7 @@ async def test_a_comment_hides_everywhere(start_editor: StartEditor, play: Play,
     await editor.until_ended()
     assert editor.codes(uri) == ["GB0001"]
     assert await editor.hover(uri, 5, 6) == ""
-    assert [title for _, title in await editor.lenses(uri)] == ["1 graph · 1 break · 500 ms"]
+    assert [title for _, title in await editor.lenses(uri)] == ["1 cause · see line 5", "1 graph · 1 break · 500 ms"]
 
 
 async def test_a_comment_that_hides_nothing(start_editor: StartEditor, play: Play, script: Path) -> None:
@@ -76,7 +76,7 @@ async def test_severities_apply_at_once(start_editor: StartEditor, play: Play, s
     set_configuration(editor, severity={"graph-break": "error", "GB0059": "off"})
     await editor.until(lambda: editor.codes(uri) == [])
     assert await editor.hover(uri, 5, 6) == ""
-    assert [title for _, title in await editor.lenses(uri)] == ["1 graph · 500 ms"]
+    assert [title for _, title in await editor.lenses(uri)] == ["no breaks · next: profile it", "1 graph · 500 ms"]
     set_configuration(editor)
     await editor.until(lambda: editor.codes(uri) == ["GB0059"])
     assert editor.diagnostics(uri)[0].severity == types.DiagnosticSeverity.Warning

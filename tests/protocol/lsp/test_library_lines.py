@@ -109,7 +109,10 @@ async def test_hovers_lead_from_the_call_and_back_to_it(start_editor: StartEdito
     await names(editor, uri, CALL, run=True)
     assert await hover(editor, uri, CALL, "Calls") == "Calls `Model`, 2 kernels"
     assert await hover(editor, uri, BACKWARD, "Runs") == "Runs the backward of `Model`, 1 kernel"
-    assert await editor.lenses(uri) == [(1, "Model · no breaks · 1 graph · 2 kernels · 500 ms")]
+    assert await editor.lenses(uri) == [
+        (1, "no breaks · next: profile it"),
+        (1, "Model · 1 graph · 2 kernels · 500 ms"),
+    ]
     inside = editor.open(library)
     link = f"[train.py:{CALL + 1}]({uri}#L{CALL + 1})"
     assert (await hover(editor, inside, SINE, "called")).endswith(f"In `Model`, called from {link}")

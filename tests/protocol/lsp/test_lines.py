@@ -172,14 +172,14 @@ async def test_a_lens_says_what_it_counted_before_the_last_edit(
 ) -> None:
     play(act(script, breaks=3), act(script, breaks=1), act(script, breaks=1))
     editor, uri = await shown(start_editor, script)
-    assert (await editor.lenses(uri))[0][1].startswith("2 graphs · 3 breaks · ")
+    assert (await editor.lenses(uri))[1][1].startswith("2 graphs · 3 breaks · ")
     editor.change(uri, SCRIPT + "# more\n")
     editor.save(uri)
     await editor.until_ended(2)
-    assert (await editor.lenses(uri))[0][1].startswith("2 graphs · 1 break (was 3) · ")
+    assert (await editor.lenses(uri))[1][1].startswith("2 graphs · 1 break (was 3) · ")
     editor.save(uri)
     await editor.until_ended(3)
-    assert (await editor.lenses(uri))[0][1].startswith("2 graphs · 1 break (was 3) · "), "until the next edit"
+    assert (await editor.lenses(uri))[1][1].startswith("2 graphs · 1 break (was 3) · "), "until the next edit"
 
 
 HEADS = """\

@@ -143,7 +143,7 @@ async def test_what_is_found_stands_in_the_cell(
     assert set(run["cells"]) < set(run["overlays"])
     assert run["texts"][run["cells"][0]] == "# %matplotlib inline\nimport torch"
 
-    assert await editor.lenses(cell) == [(2, "1 graph · 1 break · 1 kernel · 500 ms")]
+    assert await editor.lenses(cell) == [(2, "1 cause · see line 6"), (2, "1 graph · 1 break · 1 kernel · 500 ms")]
     assert "Graph break" in await editor.hover(cell, 5, 6)
     assert "`relu` · gives `f32[4, 8]`" in await editor.hover(cell, 4, 12)
     kernels = await editor.request("irscope/kernelsAt", uri=cell, line=4)
@@ -173,7 +173,9 @@ async def test_findings_stay_with_their_cell(start_editor: StartEditor, play: Pl
     notebook.edit(2, 0, 0, 0, "# one\n# two\n")
     await editor.until(lambda: bool(editor.diagnostics(cell)) and editor.diagnostics(cell)[0].range.start.line == 7)
     assert editor.file_state(cell).state == "stale"
-    assert await editor.lenses(cell) == [(4, "1 graph · 1 break · 500 ms · before your edit")]
+    assert await editor.lenses(cell) == [
+        (4, f"{each} · before your edit") for each in ("1 cause", "1 graph · 1 break · 500 ms")
+    ]
     notebook.save()
     await editor.until_ended(2)
     run = asked(tmp_path)[-1]

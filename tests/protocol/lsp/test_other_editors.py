@@ -116,7 +116,7 @@ local ok, problem = pcall(function()
     local known
     vim.wait(10000, function()
       local lenses = vim.lsp.codelens.get(file)
-      known = lenses[1] and lenses[1].command and lenses[1].command.title
+      known = lenses[2] and lenses[2].command and lenses[2].command.title   -- below how the run went
       return known ~= nil and known:find("graph") ~= nil   -- not "running…" any more
     end, 50)
     return known or "none"

@@ -272,7 +272,7 @@ async def test_kernels_to_choose_from_are_told_apart(start_editor: StartEditor, 
     assert told["backward", "mm"].language == "extern" and told["backward", "mm"].bytes == 0
     generated = [kernel for kernel in kernels if kernel.language != "extern"]
     run = (await editor.request("irscope/runs", uri=uri, limit=10)).runs[0]
-    ((_, title),) = await editor.lenses(uri)
+    (_, (_, title)) = await editor.lenses(uri)
     assert f" · {len(generated)} kernels · " in title and run.kernels == len(generated)
 
 

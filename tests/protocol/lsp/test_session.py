@@ -21,6 +21,8 @@ from made import SCRIPT, act, compile_of, finding, related, stage
 Play = Callable[..., Path]
 
 
+VERDICT = "1 cause · see line 6"
+
 NOT_COMPILED = """\
 import torch
 
@@ -51,9 +53,11 @@ async def test_a_function_that_is_not_compiled_leads_to_the_break(
     found = editor.diagnostics(uri)
     assert [(one.code, one.range.start.line) for one in found] == [("skipped-by-break", 3), ("GB0059", 5)]
     assert found[0].related_information and found[0].related_information[0].location.range.start.line == 5
-    (lens,) = (
+    verdict, lens = (
         await editor.client.text_document_code_lens_async(types.CodeLensParams(types.TextDocumentIdentifier(uri))) or []
     )
+    assert verdict.command and verdict.command.title == "2 causes · see first: line 6"
+    assert verdict.command.tooltip == editor.file_state(uri).text, "the same words as in the status item"
     assert lens.command and lens.command.title == "runs as plain Python: break at line 6 in f"
     assert lens.command.command == "irscope.showPlace"
     assert list(lens.command.arguments or ()) == [{"uri": uri, "line": 5}]
@@ -97,7 +101,7 @@ async def test_open_runs_and_shows(start_editor: StartEditor, play: Play, script
     )
     run = editor.told["irscope/runsChanged"][-1].run
     assert diagnostic.data == {"run": run, "kind": "graph-break", "code": "GB0059"} and diagnostic.tags is None
-    assert await editor.lenses(uri) == [(2, "1 graph · 1 break · 500 ms")]
+    assert await editor.lenses(uri) == [(2, VERDICT), (2, "1 graph · 1 break · 500 ms")]
     assert "**Graph break** [GB0059]" in await editor.hover(uri, 5, 6)
     assert "| `0/0` | `f` | compiled |" in await editor.hover(uri, 3, 4)
     assert await editor.hover(uri, 0, 0) == ""
@@ -178,7 +182,7 @@ async def test_other_editors_as_they_are(start_editor: StartEditor, play: Play, 
         assert [item.code for item in report.items] == ["GB0059"] and editor.diagnostics(uri) == []
     else:
         await editor.until(lambda: editor.codes(uri) == ["GB0059"])
-    assert await editor.lenses(uri) == [(2, "1 graph · 1 break · 500 ms")]
+    assert await editor.lenses(uri) == [(2, VERDICT), (2, "1 graph · 1 break · 500 ms")]
 
 
 async def test_a_pulling_client_that_cannot_be_refreshed_is_pushed(
@@ -251,7 +255,7 @@ async def test_edits_move_what_was_found(start_editor: StartEditor, play: Play, 
     editor.change(uri, "# one\n# two\n" + SCRIPT)
     await editor.until(lambda: editor.diagnostics(uri)[0].range.start.line == 7)
     assert "Graph break" in await editor.hover(uri, 7, 5)
-    assert [line for line, _ in await editor.lenses(uri)] == [4]
+    assert [line for line, _ in await editor.lenses(uri)] == [4, 4]
 
 
 async def test_a_save_runs_again_and_replaces(start_editor: StartEditor, play: Play, script: Path) -> None:
@@ -275,7 +279,7 @@ async def test_a_newer_save_cancels_the_older_run(start_editor: StartEditor, pla
     editor.change(uri, SCRIPT + "# edited\n")
     editor.save(uri)
     await editor.until_ended(2)
-    assert await editor.lenses(uri) == [(2, "1 graph · 1 break · 500 ms")]
+    assert await editor.lenses(uri) == [(2, VERDICT), (2, "1 graph · 1 break · 500 ms")]
     runs = (await editor.request("irscope/runs", uri=uri)).runs
     assert {run.run: run.outcome for run in runs}[first] == "cancelled" and len(runs) == 2
 
@@ -333,7 +337,7 @@ async def test_what_was_run_before_is_shown_and_not_run_again(
     second = await start_editor(playing=True)
     uri = second.open(script)
     await second.until(lambda: second.codes(uri) == ["GB0059"])
-    assert await second.lenses(uri) == [(2, "1 graph · 1 break · 500 ms")]
+    assert await second.lenses(uri) == [(2, VERDICT), (2, "1 graph · 1 break · 500 ms")]
     await asyncio.sleep(0.3)
     assert len((await second.request("irscope/runs")).runs) == 1
     second.close_document(uri)
@@ -472,7 +476,7 @@ async def test_a_store_filled_by_the_command_line(start_editor: StartEditor, scr
     editor = await start_editor(playing=True)
     uri = editor.open(script)
     await editor.until(lambda: editor.codes(uri) == ["GB0059"])
-    assert await editor.lenses(uri) == [(2, "1 graph · 1 break · 500 ms")]
+    assert await editor.lenses(uri) == [(2, VERDICT), (2, "1 graph · 1 break · 500 ms")]
     item = (await editor.request("irscope/runs", uri=uri, limit=1)).runs[0]
     assert (item.run, item.lane, item.outcome, item.compiles) == (run, "deep", "completed", 1)
 

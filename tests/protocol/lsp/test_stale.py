@@ -54,7 +54,9 @@ async def test_an_edit_marks_what_was_found_and_a_run_unmarks_it(
     await editor.until(lambda: editor.diagnostics(uri)[0].range.start == types.Position(6, 4))
     assert data_of(editor.diagnostics(uri)[0])["stale"] is True
     assert "*Found before your edit; the next run may differ.*" in await editor.hover(uri, 6, 6)
-    assert await editor.lenses(uri) == [(3, "1 graph · 1 break · 500 ms · before your edit")]
+    assert await editor.lenses(uri) == [
+        (3, f"{each} · before your edit") for each in ("1 cause", "1 graph · 1 break · 500 ms")
+    ]
     editor.change(uri, SCRIPT, 3)
     await editor.until(lambda: editor.file_state(uri).state == "current")
     assert "before your edit" not in (await editor.lenses(uri))[0][1], "what was typed was taken back"

@@ -228,7 +228,7 @@ function row(plan: MemoryPlan, buffer: MemoryBuffer, live: number, places: Place
       }),
       button(buffer.name, () => bridge.open({ uri: plan.uri, line: buffer.line }), {
         class: "link code",
-        title: `${buffer.dtype}, calls ${buffer.first + 1} to ${buffer.last + 1}`,
+        title: `${buffer.dtype}, calls ${buffer.first + 1} to ${buffer.last + 1}, made by ${buffer.module || buffer.kernel}`,
       }),
       buffer.how === "reuse" &&
         h("span", { class: "dim", title: `Reuses the memory of ${buffer.of}` }, ` ↺ ${buffer.of}`),

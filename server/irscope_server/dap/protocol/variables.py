@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -150,7 +151,7 @@ def _indexed(value: Sequence[Any], index: int, handles: Handles, path: str | Non
 def _variable(name: str, value: Any, handles: Handles, path: str | None) -> Body:
     body = described(value, handles, path)
     body.update(
-        name=name, value=_inside(body.pop("text"), handles.folder), presentationHint={"attributes": ["readOnly"]}
+        name=name, value=inside(body.pop("text"), handles.folder), presentationHint={"attributes": ["readOnly"]}
     )
     if path:
         body["evaluateName"] = path
@@ -159,9 +160,19 @@ def _variable(name: str, value: Any, handles: Handles, path: str | None) -> Body
     return body
 
 
-def _inside(text: str, folder: str) -> str:
-    """A text with the paths of the files in a folder told from there; an expression still has the whole path."""
-    return text.replace(os.path.join(folder, ""), "") if folder else text
+_LIBRARY = re.compile(
+    r"(?<![\w.-])(?:[A-Za-z]:)?[\\/](?:[^'\"\n:]*?[\\/])??"
+    r"(?:lib(?:64)?[\\/]python3[\d.]*(?:[\\/](?:site|dist)-packages)?|(?:site|dist)-packages)[\\/]"
+)
+"""Where an environment keeps libraries, from the root of the file system."""
+
+
+def inside(text: str, folder: str) -> str:
+    """A text with the paths of files told from the folder, those of libraries from the library: ``torch/nn/functional.py``.
+
+    An expression still has the whole path.
+    """
+    return _LIBRARY.sub("", text.replace(os.path.join(folder, ""), "") if folder else text)
 
 
 def scopes(
