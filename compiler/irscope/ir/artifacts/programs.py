@@ -9,7 +9,7 @@ from typing import Any
 
 from irscope.ir.artifacts.contents import Artifact, ArtifactError
 from irscope.ir.artifacts.reading import MOST_NAME, digest_of, json_of, members, number_of, text_of
-from irscope.usercode.user_files import is_installed_file, is_torch_file
+from irscope.usercode.user_files import is_torch_file
 from irscope.vocabulary.dtypes import SHORT
 
 
@@ -168,9 +168,9 @@ def _text(value: Any, kept: str = ".") -> str:
 
 
 def _origin(node: Any) -> str | None:
-    """The innermost line of the user's, else of a library's."""
+    """The innermost line that is not of PyTorch, as PyTorch prints it; else one of PyTorch."""
     frames = [one for one in _frames(node) if not one[0].startswith("<")]
-    own = [one for one in frames if not (is_installed_file(one[0]) or is_torch_file(one[0]))]
+    own = [one for one in frames if not is_torch_file(one[0])]
     return next(
         (f"{file}:{line} in {function}, code: {code}" for file, line, function, code in (own or frames)[::-1]), None
     )
