@@ -95,29 +95,35 @@ def _extent(size: Any, ranges: Any) -> str:
 def _printed(name: str, graph: Any, before: str) -> Iterator[str]:
     """The class of a graph, and those of the graphs of its higher-order operators in it."""
     inner: list[tuple[str, Any]] = []
-    yield f"{before}class {name}(torch.nn.Module):"
     inputs = ", ".join(_declared(_code(one, inner), graph) for one in graph["inputs"])
+    yield f"{before}class {name}(torch.nn.Module):"
     yield f"{before}    def forward(self, {inputs}):"
-    before_node, place = f"{before}        ", None
+    place = None
     for number, node in enumerate(graph["nodes"]):
         if (origin := _origin(node)) not in (place, None):
-            yield f"{before_node}# File: {origin}"
-        place = origin
-        known, named = len(inner), _text(node["target"]).removeprefix("_")
-        words = [
-            (f"{_text(one['name'])} = " if one.get("kind") == 2 else "") + _code(one["arg"], inner)
-            for one in node["inputs"]
-        ]
-        yield from (f"{before_node}{one} = self.{one}" for one, _ in inner[known:])
-        outputs = [_names(one) for one in node["outputs"]]
-        results = [one for several in outputs for one in several]
-        own = _text(node.get("name")) or (results[0] if len(results) == 1 else f"several_{number}")
-        yield f"{before_node}{_declared(own, graph)} = {named}({', '.join(words)})"
-        if results != [own]:
-            yield from (f"{before_node}{_declared(one, graph)} = {own}[{at}]" for at, one in enumerate(results))
-    yield f"{before_node}return ({''.join(f'{_code(one, inner)}, ' for one in graph['outputs'])})"
+            yield f"{before}        # File: {origin}"
+        place, known = origin, len(inner)
+        lines = _statements(node, number, graph, inner)
+        yield from (
+            f"{before}        {line}" for line in [*(f"{one} = self.{one}" for one, _ in inner[known:]), *lines]
+        )
+    yield f"{before}        return ({''.join(f'{_code(one, inner)}, ' for one in graph['outputs'])})"
     for each, subgraph in inner:
         yield from _printed(each, subgraph, f"{before}    ")
+
+
+def _statements(node: Any, number: int, graph: Any, inner: list[tuple[str, Any]]) -> list[str]:
+    """A node, and what is taken out of its result if it gives several."""
+    keywords = [f"{_text(one['name'])} = " if one.get("kind") == 2 else "" for one in node["inputs"]]
+    words = [keyword + _code(one["arg"], inner) for keyword, one in zip(keywords, node["inputs"], strict=True)]
+    results = _names(node["outputs"])
+    own = _text(node.get("name")) or (results[0] if len(results) == 1 else f"several_{number}")
+    lines = [f"{_declared(own, graph)} = {_text(node['target']).removeprefix('_')}({', '.join(words)})"]
+    return (
+        lines
+        if results == [own]
+        else lines + [f"{_declared(one, graph)} = {own}[{at}]" for at, one in enumerate(results)]
+    )
 
 
 def _declared(name: str, graph: Any) -> str:
