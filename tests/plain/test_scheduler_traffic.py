@@ -10,9 +10,6 @@ from irscope.internals import scheduler_traffic
 
 
 class Graph:
-    constants: Any = {}
-    sizevars = SimpleNamespace(size_hint=lambda size, fallback: size)
-
     def get_dtype(self, name: str) -> Any:
         if name == "several":
             raise NotImplementedError("Multi-output templates do not have a single dtype")
