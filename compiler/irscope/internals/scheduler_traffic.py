@@ -95,7 +95,7 @@ def _hint(size: Any) -> float:
 
 
 def _item_size(name: str) -> int:
-    """0 of what has several results, as a Helion kernel: each of them is a buffer of its own."""
+    """0 of what has several results, as a Helion kernel: each is a separate buffer."""
     try:
         return int(lowered_graph().get_dtype(name).itemsize)
     except NotImplementedError:
