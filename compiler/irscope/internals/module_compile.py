@@ -46,7 +46,8 @@ def _is_skipped(module: Any) -> bool:
     """Whether Dynamo skips the call of a module, and each ``forward`` in it."""
     # From 2.14 on, and with `wrap_top_frame`, Dynamo puts a frame around it that it does not skip.
     skips, called = _SKIPS.find(), getattr(module._compiled_call_impl, "_torchdynamo_orig_callable", None)
-    if skips is None or not hasattr(called, "__code__") or not skips(called.__code__):
+    code = getattr(called, "__code__", None)
+    if skips is None or code is None or not skips(code):
         return False
     return all(_skips_forward(each, skips) for each in module.modules())
 
