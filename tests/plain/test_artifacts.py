@@ -608,6 +608,59 @@ def test_the_entries_of_a_cache_are_the_stages_of_a_run(tmp_path: Path, capsys: 
     assert "aten.add.Tensor" in capsys.readouterr().out
 
 
+def tensor(*sizes: Any) -> dict[str, Any]:
+    return {"dtype": 7, "sizes": list(sizes), "strides": [{"as_int": 1} for _ in sizes], "device": {"type": "cpu"}}
+
+
+def node(target: str, line: int, inputs: list[Any], **facts: Any) -> dict[str, Any]:
+    stack = f'File "FILE", line {line}, in forward\n    y = x\n  File "/a/site-packages/torch/nn/linear.py", line 3, in g\n    z'
+    arguments = [{"name": "a", "arg": one, "kind": 1} for one in inputs]
+    return {
+        "target": target,
+        "inputs": arguments,
+        "metadata": {"stack_trace": stack, "nn_module_stack": "L__self__,,m.M"},
+        **facts,
+    }
+
+
+def test_the_graph_of_a_program_is_a_stage_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of = {name: {"as_tensor": {"name": name}} for name in ("x", "sin", "evil\n  class", "half", "k")}
+    size = {"as_expr": {"expr_str": "Mul(Integer(2), Symbol('s0', positive=True))"}}
+    values = {"x": tensor(size, {"as_int": 4}), "sin": tensor(size, {"as_int": 4})}
+    graphs = {"sym_int_values": {}, "tensor_values": values}
+    inner = {
+        **graphs,
+        "inputs": [of["x"]],
+        "outputs": [of["k"]],
+        "nodes": [node("torch.ops.aten.cos", 2, [of["x"]], outputs=[of["k"]])],
+    }
+    nodes = [
+        node("torch.ops.aten.sin.default", 2, [of["x"]], outputs=[of["sin"]]),
+        node("torch.ops.aten.to", 3, [of["sin"], {"as_scalar_type": 6}, {"as_none": True}], outputs=[of["evil\n  class"]]),
+        node("_operator.call", 3, [{"as_graph": {"name": "yes", "graph": inner}}, {"as_tensors": [{"name": "x"}]}],
+             outputs=[{"as_tensors": [{"name": "half"}]}], name="both"),
+    ]  # fmt: skip
+    facts = {
+        "graph": {**graphs, "inputs": [of["x"]], "outputs": [of["half"]], "nodes": nodes},
+        "signature": {"input_specs": []},
+    }
+    path, store, code = tmp_path / "p.pt2", str(tmp_path / "runs.db"), tmp_path / "module.py"
+    code.write_text("import torch\ny = x\ny = x\n")
+    program(path, **json.loads(json.dumps({"graph_module": facts, "range_constraints": {}}).replace("FILE", str(code))))
+    assert main(["open", str(path), "--store", store, "--json"]) == 0
+    run = json.loads(capsys.readouterr().out)["run"]
+    assert main(["show", run, "--store", store, "--stage", "exported-program"]) == 0
+    text = capsys.readouterr().out
+    for line in (
+        'def forward(self, x: "f32[Mul(2, s0), 4]"):', f"# File: {code}:2 in forward, code: y = x",
+        'sin: "f32[Mul(2, s0), 4]" = torch.ops.aten.sin.default(x)', "evil_class = torch.ops.aten.to(sin, torch.float16, None)",
+        "yes = self.yes", "both = operator.call(yes, [x])", "half = both[0]", "class yes(torch.nn.Module):", "k = torch.ops.aten.cos(x)",
+    ):  # fmt: skip
+        assert line in [one.strip() for one in text.split("\n")]
+    assert main(["show", run, "--store", store, "--line", f"{code}:3"]) == 0
+    assert "operator.call" in capsys.readouterr().out
+
+
 # --- vLLM's cache -------------------------------------------------------------------------------------------------------
 
 FACTORS = {

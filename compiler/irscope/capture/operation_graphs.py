@@ -14,16 +14,11 @@ from typing import Any
 
 from irscope.usercode.source import line_text
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.dtypes import SHORT
 from irscope.vocabulary.records import dataclass
 
 Frames = tuple[tuple[str, int, str], ...]
 """File, line and function; the outermost comes first."""
-
-_SHORT = {
-    "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
-    "int16": "i16", "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "b8",
-    "complex64": "c64", "complex128": "c128",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,7 @@ class Tensor:
     def printed(self) -> str:
         """As FX prints it: ``f32[2, 8]``."""
         sizes = "?" if self.sizes is None else ", ".join(map(str, self.sizes))
-        return f"{_SHORT.get(self.dtype, self.dtype)}[{sizes}]"
+        return f"{SHORT.get(self.dtype, self.dtype)}[{sizes}]"
 
     @property
     def bytes(self) -> int | None:

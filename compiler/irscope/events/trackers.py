@@ -13,29 +13,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Union
 
+from irscope.vocabulary.dtypes import SHORT
+
 _LONGEST = 40
 _LONGEST_SOURCE = 120
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _PLAIN = (int, float, bool, complex, type(None), type(...))
-_DTYPES = {
-    "bfloat16": "bf16",
-    "bool": "b8",
-    "complex32": "c32",
-    "complex64": "c64",
-    "complex128": "c128",
-    "float16": "f16",
-    "float32": "f32",
-    "float64": "f64",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-}
-"""As FX prints them (``torch.fx.graph.dtype_abbrs``)."""
 
 
 Description = Union[str, tuple[str, Any, str]]
@@ -115,7 +98,7 @@ def _tensor(of: dict[str, Any]) -> tuple[str, Any]:
     if size is None:
         size = node.meta["example_value"].shape
     name = str(of["dtype"]).removeprefix("torch.")
-    return (f"{_DTYPES.get(name, name)}[{', '.join(map(str, size))}]{of['device']}", node)
+    return (f"{SHORT.get(name, name)}[{', '.join(map(str, size))}]{of['device']}", node)
 
 
 def _symbol(of: dict[str, Any]) -> tuple[str, Any]:

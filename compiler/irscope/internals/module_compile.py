@@ -2,7 +2,7 @@
 
 ``Module.compile`` compiles ``Module._call_impl``.  Dynamo skips that frame, because its file is PyTorch's, and looks at
 the frames below it: the ``forward`` of the module and of those in it.  It skips those of PyTorch's own modules, too.  No
-record of the trace says so.
+record of the trace says so.  PyTorch 2.14 compiles them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute
 from irscope.internals.names import PrivateName
 
 _WHAT = "calls of compile() on modules of which nothing is compiled"
-_VERSIONS = "2.13"
+_VERSIONS = "2.9 to 2.15"
 _SKIPS = PrivateName(_WHAT, "torch._dynamo.trace_rules", "check", _VERSIONS)
-_CONFIG = PrivateName(_WHAT, "torch._dynamo", "config", _VERSIONS)
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _OWN = ("torch.nn.", "torch.ao.")
 """Where modules of PyTorch's are whose ``forward`` Dynamo compiles all the same if they have hooks."""
@@ -45,8 +44,10 @@ def skipped_modules(receive: Callable[[str], None]) -> Hook:
 
 def _is_skipped(module: Any) -> bool:
     """Whether Dynamo skips the call of a module, and each ``forward`` in it."""
-    skips, config = _SKIPS.find(), _CONFIG.find()
-    if skips is None or getattr(config, "wrap_top_frame", True) or not skips(type(module)._call_impl.__code__):
+    # From 2.14 on, and with `wrap_top_frame`, Dynamo puts a frame around it that it does not skip.
+    skips, called = _SKIPS.find(), getattr(module._compiled_call_impl, "_torchdynamo_orig_callable", None)
+    code = getattr(called, "__code__", None)
+    if skips is None or code is None or not skips(code):
         return False
     return all(_skips_forward(each, skips) for each in module.modules())
 

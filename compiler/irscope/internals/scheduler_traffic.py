@@ -95,4 +95,8 @@ def _hint(size: Any) -> float:
 
 
 def _item_size(name: str) -> int:
-    return int(lowered_graph().get_dtype(name).itemsize)
+    """0 of what has several results, as a Helion kernel: each is a separate buffer."""
+    try:
+        return int(lowered_graph().get_dtype(name).itemsize)
+    except NotImplementedError:
+        return 0

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import field
 
+from irscope.vocabulary.dtypes import OF_CPP, SHORT
 from irscope.vocabulary.records import dataclass
 
 
@@ -162,29 +163,20 @@ class TensorType:
 
 
 _TENSOR = re.compile(r"(?P<dtype>[A-Z][A-Za-z0-9]*)\((?P<inside>.*)\)$")
-_DTYPES = {
-    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
-    "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool", "ComplexFloat": "complex64",
-    "ComplexDouble": "complex128",
-}  # fmt: skip
-_SHORT = {
-    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
-    "int16": "i16", "int8": "i8", "uint8": "u8", "bool": "b8", "complex64": "c64", "complex128": "c128",
-}  # fmt: skip
 
 
 @functools.lru_cache(maxsize=4096)  # a graph is printed after each pass, and its types are the same
 def tensor_type(type_: str) -> TensorType | None:
     """Reads ``Float(3, 8, strides=[8, 1], requires_grad=0, device=cpu)``; None for any other type."""
     match = _TENSOR.match(type_)
-    if match is None or match["dtype"] not in _DTYPES:
+    if match is None or match["dtype"] not in OF_CPP:
         return None
     inside = match["inside"]
     strides = re.search(r"strides=\[([^\]]*)\]", inside)
     device = re.search(r"device=([\w:]+)", inside)
     sizes = re.sub(r"\w+=(?:\[[^\]]*\]|[\w:]+)", "", inside)
     return TensorType(
-        _DTYPES[match["dtype"]],
+        OF_CPP[match["dtype"]],
         _numbers(sizes),
         _numbers(strides[1]) if strides else None,
         device[1] if device else "",
@@ -195,9 +187,9 @@ def tensor_type(type_: str) -> TensorType | None:
 def printed_type(tensor: TensorType) -> str:
     """As FX prints it: ``f32[3, 8][8, 1]cpu``."""
     if tensor.sizes is None:
-        return f"{_SHORT[tensor.dtype]}[?]{tensor.device}"
+        return f"{SHORT[tensor.dtype]}[?]{tensor.device}"
     strides = "" if tensor.strides is None else str(list(tensor.strides))
-    return f"{_SHORT[tensor.dtype]}{list(tensor.sizes)}{strides}{tensor.device}"
+    return f"{SHORT[tensor.dtype]}{list(tensor.sizes)}{strides}{tensor.device}"
 
 
 def _numbers(text: str) -> tuple[int, ...] | None:

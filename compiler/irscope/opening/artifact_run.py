@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 from irscope.ir.artifacts.contents import Artifact
+from irscope.ir.artifacts.kinds import PROGRAM
 from irscope.ir.cpp_wrapper import kernels_of
 from irscope.ir.graph_statements import ORIGIN
 from irscope.ir.nodes import operation_count
@@ -14,8 +15,9 @@ from irscope.opening.records import RawRecord
 from irscope.opening.trace_run import Reading, new_run
 from irscope.opening.warnings import Warnings
 from irscope.pipeline_captures.inductor.kernels import Kernels
-from irscope.pipelines import aotinductor, inductor
+from irscope.pipelines import aotinductor, export, inductor
 from irscope.pipelines.aotinductor.stages import WRAPPER
+from irscope.pipelines.export.stages import EXPORTED_PROGRAM
 from irscope.protocol import CaptureGap, Compile, CompileOutcome
 from irscope.store.store import Store
 
@@ -29,14 +31,15 @@ _INFERENCE, _FORWARD, _BACKWARD = "aot_inference_graph", "aot_forward_graph", "a
 def open_as_run(artifact: Artifact, store: Store) -> str:
     """Writes the stages of an artifact into the store as a run, and returns the run's ID; empty if it has no stages."""
     wrapper = next((text for name, text in artifact.graphs.items() if name.endswith(".wrapper.cpp")), "")
-    if not artifact.compiled and not wrapper:
+    program = next(iter(artifact.graphs.values()), "") if artifact.kind == PROGRAM else ""
+    if not (artifact.compiled or wrapper or program):
         return ""
-    pipeline = aotinductor.PIPELINE if wrapper else inductor.PIPELINE
+    pipeline = aotinductor.PIPELINE if wrapper else export.PIPELINE if program else inductor.PIPELINE
     with new_run(artifact.path, store, {}, pipeline.name, "artifact") as run:
         reading = Reading(run, store, Paths(Roots(os.getcwd())), Warnings(False), lambda _: None)
         reading.take_all(_records(artifact))
-        if wrapper:
-            _put_package(reading, artifact, wrapper)
+        if wrapper or program:
+            _put_program(reading, artifact, wrapper, program)
         reading.end(_NOT_HERE)
         if torch := artifact.made_for.get("PyTorch"):
             store.set_torch(run, torch)
@@ -67,11 +70,15 @@ def _function(artifact: Artifact, texts: list[tuple[str, str]]) -> tuple[str, st
     return (found["function"], found["file"], int(found["line"])) if found else ("?", "", 1)
 
 
-def _put_package(reading: Reading, artifact: Artifact, wrapper: str) -> None:
-    """The wrapper of a package and its kernels, which no trace has in this form."""
+def _put_program(reading: Reading, artifact: Artifact, wrapper: str, program: str) -> None:
+    """An exported program, or the wrapper of a package and its kernels, which no trace has in this form."""
     name, file, line = (artifact.functions or [("program", "", 1)])[0]
-    compile = Compile("0", name, file, line, CompileOutcome.COMPILED, 0, 0, 0.0)
+    line = line or next((first for of, first, *_ in artifact.code if of == file), 1)
+    compile = Compile("0", name, file, line, CompileOutcome.COMPILED, 0, operation_count(None, program), 0.0)
     reading.book.put_compile(compile)
+    if program:
+        reading.book.put_stage(compile.id, EXPORTED_PROGRAM.name, program)
+        return
     id = reading.book.put_stage(compile.id, WRAPPER.name, wrapper)
     kernels = kernels_of(wrapper, "\n".join(artifact.kernels.values()))
     Kernels(reading.book).written(compile.id, id, wrapper, False, kernels, WRAPPER)

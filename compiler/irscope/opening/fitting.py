@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterator
 
 from irscope.findings.kinds.cache_miss import NEW_VERSION, OTHER_GRAPH, CacheKey, nearest, parts_of, telling_fields
+from irscope.ir.artifacts.caches import VECTORS
 from irscope.ir.artifacts.contents import Artifact
 from irscope.ir.artifacts.functions import Function, function_of
 from irscope.ir.artifacts.inputs import WORDS, likeness, unfit
 from irscope.ir.artifacts.portability import made_constants
-from irscope.ir.artifacts.reading import VECTORS
 from irscope.ir.artifacts.vllm_cache import key_changes
 from irscope.opening.made_graphs import Difference as Difference
 from irscope.opening.made_graphs import changed_lines, distance, functions_of, graph_changes, is_other

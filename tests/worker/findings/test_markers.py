@@ -75,9 +75,11 @@ SINCE = {
 PYTHON_311 = {"graph_break/fstrings_and_walrus", "graph_break/ids_values", "graph_break/multiline"}
 """Scripts with instructions to which a newer Python gives a smaller place: a jump that of its condition alone."""
 UNTIL = {
+    "export_error/by_the_script": "AOTInductor of PyTorch 2.15 compiles the program",
     "graph_break/ids_autograd": "an LSTM breaks once, by another id (GB0148)",
     "graph_break/ids_calls": "a function of C breaks by another id (GB9193), and sys.getsizeof is traced",
     "graph_break/raised": "the user's exception is made while tracing; the break is where it is raised (GB0088)",
+    "skipped_frame/module_compile": "PyTorch 2.14 compiles the modules",
     "specialization/dynamic": "str() of a symbolic size breaks by another id (GB6053)",
 }
 """Scripts whose markers hold up to torch 2.13 (looked at on 2.15), with what 2.15 does."""

@@ -15,9 +15,9 @@ from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_function
 from irscope.internals.loaded_artifacts import mega_cache_hook
+from irscope.ir.artifacts.caches import keys_of_mega_cache
 from irscope.ir.artifacts.contents import ArtifactError
 from irscope.ir.artifacts.inputs import bare
-from irscope.ir.artifacts.reading import keys_of_mega_cache
 from irscope.ir.graphs import Graph
 from irscope.protocol import Finding, Severity
 from irscope.vocabulary.findings import DEEP_ONLY, FindingKind

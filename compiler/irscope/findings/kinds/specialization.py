@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator
 
 from irscope.findings.detector import Detector
@@ -38,8 +39,8 @@ def detect(moment: Moment) -> Iterator[Finding]:
     facts = moment.record.facts
     value = str(facts.get("value", "?"))
     sources = [readable_size(str(source)) for source in facts.get("sources") or ()]
-    if sources and all(map(is_nameless, sources)):
-        return  # a backend's own: no other value leads to a recompilation
+    if (sources and all(map(is_nameless, sources))) or re.fullmatch(r"u\d+", str(facts.get("symbol"))):
+        return  # a backend's own, or of data, which no guard looks at: no other value leads to a recompilation
     fixed, before = (value, *sources, facts.get("symbol")), moment.known.notes.setdefault(KIND.id, {})
     if before.setdefault((moment.record.compile, fixed), moment.record.attempt) != moment.record.attempt:
         return

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from irscope.ir.artifacts import reading
+from irscope.ir.artifacts import caches, packages, programs, reading, saved_functions
 from irscope.ir.artifacts.contents import Artifact, ArtifactError
 from irscope.ir.artifacts.vllm_cache import is_vllm_cache, read_vllm_cache
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
 
+PROGRAM = "program of torch.export"
 _HEAD = 1 << 17
 _MOST_OF_PICKLE = 1 << 22
 """Bytes in which the names of a saved function's parts are looked for; a long signature is before them."""
@@ -50,15 +51,15 @@ def is_pickle(head: bytes) -> bool:
 
 
 def _is_standalone(_: str, head: bytes) -> bool:
-    return head[12:33] == reading.CACHE_HEADER or head[12:31] == reading.AOT_HEADER
+    return head[12:33] == caches.CACHE_HEADER or head[12:31] == caches.AOT_HEADER
 
 
 def _is_mega_cache(_: str, head: bytes) -> bool:
-    return head[4:12] == reading.MEGA_VERSION and 0 < int.from_bytes(head[12:20], "big") < 256
+    return head[4:12] == caches.MEGA_VERSION and 0 < int.from_bytes(head[12:20], "big") < 256
 
 
 def _is_cache_folder(path: str, _: bytes) -> bool:
-    return any(os.path.isdir(os.path.join(path, name)) for name in reading.CACHE_FOLDERS)
+    return any(os.path.isdir(os.path.join(path, name)) for name in caches.CACHE_FOLDERS)
 
 
 def _is_package(path: str, head: bytes) -> bool:
@@ -79,16 +80,16 @@ def _is_library(path: str, head: bytes) -> bool:
 
 KINDS = (
     Kind(
-        "function saved by aot_compile", _is_saved_function, reading.read_saved_function,
+        "function saved by aot_compile", _is_saved_function, saved_functions.read_saved_function,
         "Loading it under another Python or PyTorch raises. A guard that fails raises RuntimeError at the call. By default "
         "no guard checks globals, and nothing checks the source: the artifact then computes what it was made for.",
     ),
     Kind(
-        "CompiledArtifact of standalone_compile", _is_standalone, reading.read_standalone,
+        "CompiledArtifact of standalone_compile", _is_standalone, caches.read_standalone,
         "Loading it under another PyTorch raises AssertionError. It has no guards for its inputs.",
     ),
     Kind(
-        "Mega-Cache (save_cache_artifacts)", _is_mega_cache, reading.read_mega_cache,
+        "Mega-Cache (save_cache_artifacts)", _is_mega_cache, caches.read_mega_cache,
         "A graph whose key differs is compiled again. Nothing is raised or printed.",
     ),
     Kind(
@@ -96,19 +97,19 @@ KINDS = (
         "vLLM compiles the model again into the folder of another key. Nothing is raised.",
     ),
     Kind(
-        "folder of compile caches", _is_cache_folder, reading.read_folder,
+        "folder of compile caches", _is_cache_folder, caches.read_folder,
         "A graph or a kernel whose key differs is compiled again. Nothing is raised or printed.",
     ),
     Kind(
-        "AOTInductor package", _is_package, reading.read_package,
+        "AOTInductor package", _is_package, packages.read_package,
         "It has no guards. Inputs are checked only with AOTI_RUNTIME_CHECK_INPUTS=1.",
     ),
     Kind(
-        "AOTInductor library", _is_library, reading.read_library,
+        "AOTInductor library", _is_library, packages.read_library,
         "It has no guards. Inputs are checked only with AOTI_RUNTIME_CHECK_INPUTS=1.",
     ),
     Kind(
-        "program of torch.export", _is_program, reading.read_program,
+        PROGRAM, _is_program, programs.read_program,
         "Inputs that do not meet its constraints raise. It has no compiled kernels: compiling it is not saved.",
     ),
 )  # fmt: skip

@@ -15,12 +15,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from irscope.vocabulary.dtypes import SHORT
+
 _ANNOTATION = re.compile(r"^(?P<dtype>[a-z]\w*)\[(?P<shape>[^\]]*)\](?:\[(?P<strides>[^\]]*)\])?")
-_DTYPES = {
-    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16",
-    "i8": "int8", "u8": "uint8", "b8": "bool", "u16": "uint16", "u32": "uint32", "u64": "uint64", "f8e4m3fn": "float8_e4m3fn",
-    "f8e5m2": "float8_e5m2", "c64": "complex64", "c128": "complex128",
-}  # fmt: skip
+_DTYPES = {short: name for name, short in SHORT.items()}
 _CLASS = re.compile(r"^(\s*)class <lambda>\(", re.MULTILINE)
 _NAMESPACES = ("aten", "prims", "quantized_decomposed")
 _OF_HIGHER_ORDER = ("flex_attention", "flex_attention_backward")
