@@ -183,3 +183,15 @@ def test_guards_of_a_target_are_the_scripts_and_those_of_its_code_generator(aske
     # What the target has of its own before its graphs does not hide the script's.
     stages = [stage.id for stage in store.report(run).of_target("h100").compiles[0].stages]
     assert stages[:2] == ["0/0/guards", "0/0/h100/guards"]
+
+
+def test_the_innermost_loop_of_machine_code_is_marked(asked: Any, store: Store) -> None:
+    id, ptx = "0/0/h100/kernel/triton_0", "$L_1:\n\tadd.s32 \t%r1, %r1, 1;\n\t@%p1 bra \t$L_1;\n"
+    texts = (id, "kernel", TRITON), (f"{id}/ptx", "ptx", ptx), (f"{id}/binary", "binary", "{}")
+    for position, (stage, name, text) in enumerate(texts, 30):
+        ref = StageRef(stage, name, name, 9, target="h100")
+        store.put_stage(store.find_run(), "0/0/h100", ref, text, position, {"config": "XBLOCK: 32"})
+    _, printed = asked("show", "--stage", f"{id}/ptx")
+    assert printed == ptx.replace("$L_1:\n", "$L_1:  // innermost loop: 2 instructions\n")
+    _, printed = asked("show", "--stage", f"{id}/ptx", "--json")
+    assert json.loads(printed)[0]["text"] == ptx and json.loads(printed)[0]["loops"][0]["last"] == 3

@@ -8,9 +8,12 @@ from typing import Any
 
 from irscope.cli.text import Paint, print_json
 from irscope.ir.launches import head_of
+from irscope.lowering.loops import COMMENTS, innermost_loops
+from irscope.pipelines.inductor.stages import ASSEMBLY, BINARY
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Report, StageRef, to_json
 from irscope.store.store import Store
+from irscope.targets.catalogue import catalogue
 from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import printable
 
@@ -19,8 +22,12 @@ def print_stages(store: Store, report: Report, stages: list[StageRef], options: 
     """Prints each text once."""
     texts = [store.stage_text(report.run, stage.id) for stage in stages]
     if options.json:
+        pairs = zip(stages, texts, strict=True)
         print_json(
-            [{**to_json(stage), "text": text, **_sizes(stage, text)} for stage, text in zip(stages, texts, strict=True)]
+            [
+                {**to_json(stage), "text": text, **to_json(_facts(store, report.run, stage, text))}
+                for stage, text in pairs
+            ]
         )
         return 0
     distinct: dict[str, list[str]] = {}
@@ -32,27 +39,37 @@ def print_stages(store: Store, report: Report, stages: list[StageRef], options: 
         if len(distinct) > 1:
             print(paint(f"=== {', '.join(ids)}", "bold"))
         # As it is into a file or a pipe; on a terminal nothing that a script wrote may steer it.
-        text = (
-            text.removesuffix("\n") + "\n" + _words(_sizes(by_id[ids[0]], text))
-        )  # at its end: the numbers of lines stay
+        text = _told(text, by_id[ids[0]].name, _facts(store, report.run, by_id[ids[0]], text))
         sys.stdout.write("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
     return 0
 
 
-def _sizes(stage: StageRef, text: str) -> dict[str, Any]:
-    """What Inductor tells Triton of the sizes of a kernel; empty for other stages."""
-    if role_of(stage.name) is not Role.KERNEL:
-        return {}
+def _facts(store: Store, run: str, stage: StageRef, text: str) -> dict[str, Any]:
+    """What is told beside a text: of a kernel what Triton knows of its sizes, of machine code its innermost loops."""
+    kernel = stage.id.rpartition("/")[0]
     try:
-        return head_of(text, stage.id.rpartition("/")[2]).size_facts
+        if role_of(stage.name) is Role.KERNEL:
+            return head_of(text, stage.id.rpartition("/")[2]).size_facts
+        if stage.name not in COMMENTS:
+            return {}
+        data = store.stage_data(run, stage.id if stage.name == ASSEMBLY.name else f"{kernel}/{BINARY.name}")
+        target = catalogue().targets.get(stage.target)
+        source = store.stage_text(run, kernel)
     except LookupError:
         return {}
+    return {"loops": innermost_loops(text, stage.name, data, source, target.architecture if target else "")}
 
 
-def _words(facts: dict[str, Any]) -> str:
-    if not facts:
-        return ""
-    hints = ", ".join(f"{name} {size}" for name, size in facts["size_hints"].items())
-    lists = [", ".join(facts[key]) or "none" for key in ("divisible_by_16", "others")]
-    told = [f"size hints: {hints}"] * bool(hints) + [f"divisible by 16: {lists[0]}", f"not known to be: {lists[1]}"]
-    return "".join(f"# {line}\n" for line in told)
+def _told(text: str, kind: str, facts: dict[str, Any]) -> str:
+    """The text with its facts as comments: no line gets another number."""
+    rows = text.removesuffix("\n").split("\n")
+    for loop in facts.get("loops", ()):
+        rows[loop.first - 1] += f"  {COMMENTS[kind]} {loop.words}"
+    for key, words in _SIZES.items():
+        told = facts.get(key) or ["none"]
+        pairs = [f"{name} {size}" for name, size in told.items()] if isinstance(told, dict) else told
+        rows += [f"# {words}: {', '.join(pairs)}"] * (key in facts)
+    return "\n".join(rows) + "\n" if facts else text
+
+
+_SIZES = {"size_hints": "size hints", "divisible_by_16": "divisible by 16", "others": "not known to be"}
