@@ -17,7 +17,9 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
+from irscope.internals.frames import report
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
+from irscope.protocol import CaptureGap
 from irscope.vocabulary.records import dataclass
 
 _VERSIONS = "2.11 and 2.13"
@@ -390,8 +392,10 @@ def _ranked(
         )
     else:
         if name in _LIKE_MM:
-            with contextlib.suppress(Exception):  # of sizes that are not known, or of a layout that is not as expected
+            try:
                 estimates.update(_estimates(replay, inputs, layout, {choice: options[choice] for choice in estimates}))
+            except Exception as error:  # noqa: BLE001  of sizes that are not known, or a layout that is not as expected
+                report(CaptureGap(f"estimates of the choices for {name}", f"{type(error).__name__}: {error}"))
         why = "the least estimate" if any(estimates.values()) else "the first of Triton's templates"
         ordered = sorted(estimates, key=lambda choice: estimates[choice] or math.inf)
     ordered += [choice for choice in choices if choice not in estimates]
@@ -421,5 +425,6 @@ def _default_of_flex(name: str, inputs: Any) -> dict[str, str] | None:
                 int(inputs[0].get_size()[-1]), inputs[0].get_dtype(), "cuda"
             )
         return {key.upper() if key.startswith("block") else key: str(value) for key, value in vars(default).items()}
-    except Exception:  # noqa: BLE001  then the first is taken, which says so
+    except Exception as error:  # noqa: BLE001  then the first is taken, which says so
+        report(CaptureGap(f"PyTorch's default for {name}", f"{type(error).__name__}: {error}"))
         return None
