@@ -1,4 +1,4 @@
-"""The texts of stages, as ``irscope show --stage`` and ``--kernel`` print them, and what a kernel is told of its sizes."""
+"""The texts of stages, as ``irscope show --stage`` and ``--kernel`` print them, and the facts beside them."""
 
 from __future__ import annotations
 
@@ -20,26 +20,18 @@ from irscope.vocabulary.visible import printable
 
 def print_stages(store: Store, report: Report, stages: list[StageRef], options: argparse.Namespace) -> int:
     """Prints each text once."""
-    texts = [store.stage_text(report.run, stage.id) for stage in stages]
+    found = [(stage, text := store.stage_text(report.run, stage.id), _facts(store, report.run, stage, text)) for stage in stages]  # fmt: skip
     if options.json:
-        pairs = zip(stages, texts, strict=True)
-        print_json(
-            [
-                {**to_json(stage), "text": text, **to_json(_facts(store, report.run, stage, text))}
-                for stage, text in pairs
-            ]
-        )
+        print_json([{**to_json(stage), "text": text, **to_json(facts)} for stage, text, facts in found])
         return 0
     distinct: dict[str, list[str]] = {}
-    for stage, text in zip(stages, texts, strict=True):
-        distinct.setdefault(text, []).append(stage.id)
-    by_id = {stage.id: stage for stage in stages}
+    for stage, text, facts in found:
+        distinct.setdefault(_told(text, stage.name, facts), []).append(stage.id)
     paint = Paint(sys.stdout)
     for text, ids in distinct.items():
         if len(distinct) > 1:
             print(paint(f"=== {', '.join(ids)}", "bold"))
         # As it is into a file or a pipe; on a terminal nothing that a script wrote may steer it.
-        text = _told(text, by_id[ids[0]].name, _facts(store, report.run, by_id[ids[0]], text))
         sys.stdout.write("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
     return 0
 

@@ -32,23 +32,17 @@ _PASSES = 100
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop from the line of its label to that of its branch, from 1.
-
-    Parameters
-    ----------
-    elements
-        That a thread handles in one pass; None: not known.
-    cycles, waits
-        Of one pass, and the shares of them in percent in which more instructions could begin but for something, by
-        ``llvm-mca``.  None and empty: it is not installed, or this is not a CPU's code.
-    """
+    """A loop from the line of its label to that of its branch, from 1."""
 
     first: int
     last: int
     instructions: int
     elements: float | None
+    """That a thread handles in one pass; None: not known."""
     cycles: float | None
+    """Of one pass, by ``llvm-mca``; None: it is not installed, or this is not a CPU's code."""
     waits: tuple[tuple[str, float], ...]
+    """For what more instructions could not begin in so many percent of the cycles."""
 
     @property
     def words(self) -> str:

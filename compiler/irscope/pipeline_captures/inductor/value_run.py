@@ -64,9 +64,7 @@ class ValueRun:
         request = book.request
         assert request.values is not None
         self._book, self._targets = book, targets
-        self._forwards: dict[
-            tuple[str, str], EagerGraph
-        ] = {}  # (compile, target) → what its backward takes values from
+        self._forwards: dict[Any, EagerGraph] = {}  # (compile, target) → of what its backward takes values
         self._wanted: ValuesRequest = request.values
         self._folder = folder_of(request.store, request.run)
         self._given = GivenInputs(self._wanted.inputs) if self._wanted.inputs else None
@@ -175,9 +173,8 @@ class ValueRun:
         graph = "post-grad-graph" if self._wanted.stage in ("", "all") else self._wanted.stage
         graph += "-backward" * (compiled.backward and graph != "backward-graph")
         texts = self._graphs_of_targets(compiled.compile, graph)
-        if self._wanted.divergence or any(
-            kept.is_random for kept in [self._kept(compiled, stage) for stage in stages] + [compiled.graph] * len(texts)
-        ):
+        run = [*(self._kept(compiled, stage) for stage in stages), *(compiled.graph for _ in texts)]
+        if self._wanted.divergence or any(kept.is_random for kept in run):
             found = compiled_values(moment, outputs)
         for stage in stages:
             self._keep_values(moment, stage, found)
