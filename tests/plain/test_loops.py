@@ -71,10 +71,10 @@ Throughput Bottlenecks:
     ("text", "kind", "found"),
     [(SASS, "sass", (5, 8, 3, 4.0)), (PTX, "ptx", (1, 5, 3, 4.0)), (AMDGCN, "amdgcn", (1, 3, 2, 2.0))],
 )
-def test_loops_of_a_gpu(text: str, kind: str, found: tuple[Any, ...]) -> None:
+def test_loops_of_a_gpu(text: str, kind: str, found: tuple[int, int, int, float]) -> None:
     """A block of 512 elements and four warps: four elements for each of 128 threads, or two for each of 256."""
     data = {"config": "XBLOCK: 2, R0_BLOCK: 256, num_warps: 4, num_stages: 1"}
-    assert innermost_loops(text, kind, data, "tl.sum(x, 1)") == [Loop(*found, None, ())]
+    assert innermost_loops(text, kind, data, "tl.sum(x, 1)") == [Loop(found[0], found[1], found[2], found[3], None, ())]
     (product,) = innermost_loops(text, kind, data, "acc = tl.dot(a, b, acc)")
     assert product.elements is None and innermost_loops(text, kind, None, "")[0].instructions == found[2]
 
@@ -87,7 +87,7 @@ def test_a_vectorized_loop_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
         return MCA
 
     monkeypatch.setattr(loops, "output_of", output_of)
-    monkeypatch.setattr(loops.shutil, "which", lambda _: "/usr/bin/llvm-mca")
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/llvm-mca")
     (loop,) = innermost_loops(ASSEMBLY, "assembly", LINES, SOURCE, "avx512")
     assert loop == Loop(4, 9, 5, 16, 1.5, (("Resource Pressure", 80.5),))
     assert (
@@ -96,7 +96,7 @@ def test_a_vectorized_loop_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     (command, rows), *_ = asked
     assert "-mcpu=skylake-avx512" in command and rows.startswith(".L2:") and rows.endswith("jne\t.L2")
-    monkeypatch.setattr(loops.shutil, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     (loop,) = innermost_loops(ASSEMBLY, "assembly", LINES, SOURCE)
     assert (loop.cycles, loop.waits) == (None, ())
     # Unrolled by the compiler: one pass is more than a step of the loop as it is written.

@@ -106,8 +106,8 @@ def _of_block(config: str, source: str, warp: int) -> float | None:
 
 def _stepped(rows: Sequence[str], lines: Sequence[int], source: str) -> float | None:
     """The step of the loop as it is written, if the compiler did not unroll it: an index or address is increased by it."""
-    steps = [int(step[1]) if (step := _STEP.search(row)) else 0 for row in source.split("\n")[: min(lines, default=0)]]
-    step = next(filter(None, reversed(steps)), 0)
+    above = map(_STEP.search, reversed(source.split("\n")[: min(lines, default=0)]))
+    step = next((int(match[1]) for match in above if match), 0)
     increased = {int(number) for row in rows for number in _INCREMENT.findall(row)}
     return step if step > 1 and increased & {step * size for size in (1, 2, 4, 8)} else None
 
