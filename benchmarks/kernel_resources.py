@@ -1,5 +1,6 @@
 """Registers, spills, stack and matrix instructions of predicted kernels, against ptxas and cuobjdump run by themselves.
 
+    irscope run benchmarks/kernel_programs.py --target h100 --store STORE -- 0    # also 1, 2, and other scripts
     python benchmarks/kernel_resources.py STORE [RUN …] [--json FILE]
 
 For each kernel of runs with an NVIDIA target: its PTX is taken as text, ``ptxas -v`` compiles it, and ``cuobjdump -sass``
@@ -66,7 +67,13 @@ def main() -> None:
     runs = options.runs or [each["run"] for each in irscope(options.store, "list")]
     compared: dict[str, dict[str, Any]] = {}
     for run in runs:
+        stages = [
+            stage["id"] for each in irscope(options.store, "show", run)["predictions"] for stage in each["stages"]
+        ]
+        nvidia = {stage.removesuffix("/ptx") for stage in stages if stage.endswith("/ptx")}
         for each in irscope(options.store, "show", run, "--resources"):
+            if each["kernel"] not in nvidia:
+                continue
             (stage,) = irscope(options.store, "show", run, "--stage", f"{each['kernel']}/ptx")
             key = stage["text"]
             told = {name: each[name] for name in ("registers", "stack", "spilled")}
