@@ -392,10 +392,7 @@ def _ranked(
         )
     else:
         if name in _LIKE_MM:
-            try:
-                estimates.update(_estimates(replay, inputs, layout, {choice: options[choice] for choice in estimates}))
-            except Exception as error:  # noqa: BLE001  of sizes that are not known, or a layout that is not as expected
-                report(CaptureGap(f"estimates of the choices for {name}", f"{type(error).__name__}: {error}"))
+            estimates.update(_estimates(replay, name, inputs, layout, {each: options[each] for each in estimates}))
         why = "the least estimate" if any(estimates.values()) else "the first of Triton's templates"
         ordered = sorted(estimates, key=lambda choice: estimates[choice] or math.inf)
     ordered += [choice for choice in choices if choice not in estimates]
@@ -405,6 +402,17 @@ def _ranked(
 
 
 def _estimates(
+    replay: Replay, name: str, inputs: Any, layout: Any, options: Mapping[Any, dict[str, str]]
+) -> dict[Any, float | None]:
+    """None are known, which leaves a gap, of sizes that are not known, or a layout that is not as expected."""
+    try:
+        return _estimated(replay, inputs, layout, options)
+    except Exception as error:  # noqa: BLE001
+        report(CaptureGap(f"estimates of the choices for {name}", f"{type(error).__name__}: {error}"))
+        return {}
+
+
+def _estimated(
     replay: Replay, inputs: Any, layout: Any, options: Mapping[Any, dict[str, str]]
 ) -> dict[Any, float | None]:
     sizevars = sys.modules["torch._inductor.virtualized"].V.graph.sizevars

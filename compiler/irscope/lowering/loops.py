@@ -40,7 +40,7 @@ class Loop:
     elements: float | None
     """That a thread handles in one pass; None: not known."""
     cycles: float | None
-    """Of one pass, by ``llvm-mca``; None: it is not installed, or this is not a CPU's code."""
+    """A pass takes so many, by ``llvm-mca``; None: it is not installed, or this is not a CPU's code."""
     waits: tuple[tuple[str, float], ...]
     """For what more instructions could not begin in so many percent of the cycles."""
 
@@ -54,7 +54,7 @@ class Loop:
 
 
 def innermost_loops(text: str, kind: str, data: Any, source: str, instructions: str = "") -> list[Loop]:
-    """Those that have no other loop in them.
+    """The loops that have no other loop in them.
 
     Parameters
     ----------
