@@ -132,6 +132,30 @@ def test_everything_that_is_shown_is_the_targets(asked: Any) -> None:
     assert [each["id"] for each in json.loads(printed)["compiles"]] == ["0/0/h100"]
 
 
+TRITON = """\
+@triton_heuristics.pointwise(
+    size_hints={'x': 1024},
+    triton_meta={'signature': {'in_ptr0': '*fp32', 'ks0': 'i64', 's': 'fp32', 'xnumel': 'i32', 'XBLOCK': 'constexpr'},
+                 'configs': [{(0,): [['tt.divisibility', 16]], (3,): [['tt.divisibility', 16]], ([],): 1}]},
+)
+@triton.jit
+def triton_0(in_ptr0, ks0, s, xnumel, XBLOCK : tl.constexpr):
+    pass
+"""
+
+
+def test_a_kernel_tells_its_size_hints_and_what_16_divides(asked: Any, store: Store) -> None:
+    kernel = StageRef("0/0/h100/kernel/triton_0", "kernel", "triton", len(TRITON), target="h100")
+    store.put_stage(store.find_run(), "0/0/h100", kernel, TRITON, 20)
+    _, printed = asked("show", "--target", "h100", "--kernel", "triton_0")
+    told = "# size hints: x 1024\n# divisible by 16: in_ptr0, xnumel\n# not known to be: ks0\n"
+    assert printed == TRITON + told  # the numbers of the kernel's lines stay
+    _, printed = asked("show", "--target", "h100", "--kernel", "triton_0", "--json")
+    (found,) = json.loads(printed)
+    assert found["text"] == TRITON and found["size_hints"] == {"x": 1024}
+    assert (found["divisible_by_16"], found["others"]) == (["in_ptr0", "xnumel"], ["ks0"])
+
+
 def test_a_report_has_the_targets(store: Store) -> None:
     report = store.report(store.find_run())
     page = page_of(store, report, Redaction((), [report.script]), pictures=False)
@@ -159,3 +183,15 @@ def test_guards_of_a_target_are_the_scripts_and_those_of_its_code_generator(aske
     # What the target has of its own before its graphs does not hide the script's.
     stages = [stage.id for stage in store.report(run).of_target("h100").compiles[0].stages]
     assert stages[:2] == ["0/0/guards", "0/0/h100/guards"]
+
+
+def test_the_innermost_loop_of_machine_code_is_marked(asked: Any, store: Store) -> None:
+    id, ptx = "0/0/h100/kernel/triton_0", "$L_1:\n\tadd.s32 \t%r1, %r1, 1;\n\t@%p1 bra \t$L_1;\n"
+    texts = (id, "kernel", TRITON), (f"{id}/ptx", "ptx", ptx), (f"{id}/binary", "binary", "{}")
+    for position, (stage, name, text) in enumerate(texts, 30):
+        ref = StageRef(stage, name, name, 9, target="h100")
+        store.put_stage(store.find_run(), "0/0/h100", ref, text, position, {"config": "XBLOCK: 32"})
+    _, printed = asked("show", "--stage", f"{id}/ptx")
+    assert printed == ptx.replace("$L_1:\n", "$L_1:  // innermost loop: 2 instructions\n")
+    _, printed = asked("show", "--stage", f"{id}/ptx", "--json")
+    assert json.loads(printed)[0]["text"] == ptx and json.loads(printed)[0]["loops"][0]["last"] == 3

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from facts import a_compile, a_stage
 from irscope.driver.targets import configs_of, tuned_of
+from irscope.internals.frames import report_to
 from irscope.internals.tuning_hooks import choose_again, name_of_option, template_key
 from irscope.pipeline_captures.inductor.autotuning import operator_data, stage_text
 from irscope.pipeline_captures.inductor.tuning import choices_of
-from irscope.protocol import Choices, Lane
+from irscope.protocol import CaptureGap, Choices, Lane
 from irscope.store.store import Store
 from irscope.targets.catalogue import catalogue
 from irscope.targets.tiles import Product, Tile, estimate
@@ -140,7 +141,11 @@ def test_what_is_known_is_chosen_again_and_the_rest_is_open(inductor: dict[str, 
     times = choose("mm", [], None, None, "[8]", options)
     assert [times[one] for one in options] == [pytest.approx(0.01), pytest.approx(0.02), math.inf]
     assert open_choices == []
+    gaps: list[CaptureGap] = []
+    undo = report_to(gaps.append)
     unknown = choose("mm", [], None, None, "[9]", options)
+    undo()
+    assert [gap.what for gap in gaps] == ["estimates of the choices for mm"]  # there are no sizes to estimate with
     assert min(unknown, key=unknown.__getitem__) is options[1]
     pads = inductor["fx_passes.pad_mm"].get_cached_should_pad
     assert (pads("(7, 7)"), pads("(9, 9)")) == (True, False)

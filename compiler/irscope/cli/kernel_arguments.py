@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from irscope.cli.numbers import whole_number
-from irscope.cli.shared_arguments import add_json_and_store
+from irscope.cli.shared_arguments import add_json_and_store, add_target
 
 DESCRIPTION = """\
 Runs one Triton kernel of a stored run by Triton's interpreter, without a GPU, and compares what it writes with the nodes of
@@ -32,6 +32,7 @@ def add_to(kernel: argparse.ArgumentParser) -> None:
     kernel.add_argument("--script", metavar="FILE", help="run this script by the interpreter up to its own launch of the kernel, and check that; tensors must be on the CPU")  # fmt: skip
     kernel.add_argument("--arguments", metavar="ARGUMENT", nargs="*", default=[], help="arguments of that script")
     kernel.add_argument("--compile", metavar="ID", help="the compile of a kernel that several have, as in 0/0/h100")
+    add_target(kernel)
     kernel.add_argument("--program", metavar="X,Y,Z", type=_program, help="run this program alone (default: all, if they take less than 60 s)")  # fmt: skip
     kernel.add_argument("--launch", metavar="N", type=whole_number("launches", 1, 10**6), default=1, help="which of its launches (default: the first)")  # fmt: skip
     kernel.add_argument("--step", action="store_true", help="list what each statement of one program makes")

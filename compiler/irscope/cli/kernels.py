@@ -37,6 +37,7 @@ def kernel(options: argparse.Namespace) -> int:
         return _told(dataclasses.replace(own, file=answer["file"], text=answer.pop("text")), answer, options)
     with Store(options.store) as store:
         report = store.report(store.find_run(options.run))
+        report = report.of_target(options.target) if options.target else report
         stored = StoredKernel(store, report, options.kernel, options.compile)
         if is_cpp(stored.text) and not store.is_made_here(report.run):
             try:

@@ -13,15 +13,17 @@ def add_json_and_store(command: argparse.ArgumentParser) -> None:
     add_store(command)
 
 
-def add_target(command: argparse.ArgumentParser, more: str = "") -> None:
-    """Adds the target of the run that is asked about; ``more``: what else it stands for."""
+def add_target(
+    command: argparse.ArgumentParser, more: str = "", what: str = "what `irscope run --target` predicted"
+) -> None:
+    """Adds the target of the run that is asked about; ``what`` is asked, and ``more``: what else it stands for."""
     from irscope.targets.catalogue import catalogue  # here: `irscope run` begins without it
 
     command.add_argument(
         "--target",
         metavar="TARGET",
         choices=sorted(catalogue().targets),
-        help=f"of what `irscope run --target` predicted for this device (irscope targets){more}",
+        help=f"of {what} for this device (irscope targets){more}",
     )
 
 

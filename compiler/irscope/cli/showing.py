@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.cli.diffing import no_stage
 from irscope.cli.report import document, report_lines, use_cells
+from irscope.cli.stage_texts import print_stages
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, left_out, path_in_package, print_json, short_path, to_stdout
 from irscope.findings.control import controlled
@@ -241,7 +242,7 @@ def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
     chosen = _with_id(wanted, compiles) or [stage for stage in stages if stage.name == wanted and not stage.passed]
     if not chosen:
         raise no_stage(report, wanted, stages)
-    return _print_stages(store, report, chosen, options)
+    return print_stages(store, report, chosen, options)
 
 
 def _with_id(wanted: str, compiles: Iterable[Compile]) -> list[StageRef]:
@@ -257,24 +258,7 @@ def _kernel(store: Store, report: Report, options: argparse.Namespace) -> int:
         near = did_you_mean(options.kernel, names)
         raise LookupError(f"Run {report.run} has no kernel {options.kernel}. It has: {there}.{near}")
     by_id = {stage.id: stage for compile in report.with_predictions for stage in compile.stages}
-    return _print_stages(store, report, [by_id[k.stage] for k in kernels if k.stage in by_id], options)
-
-
-def _print_stages(store: Store, report: Report, stages: list[StageRef], options: argparse.Namespace) -> int:
-    texts = [store.stage_text(report.run, stage.id) for stage in stages]
-    if options.json:
-        print_json([{**to_json(stage), "text": text} for stage, text in zip(stages, texts, strict=True)])
-        return 0
-    distinct: dict[str, list[str]] = {}
-    for stage, text in zip(stages, texts, strict=True):
-        distinct.setdefault(text, []).append(stage.id)
-    paint = Paint(sys.stdout)
-    for text, ids in distinct.items():
-        if len(distinct) > 1:
-            print(paint(f"=== {', '.join(ids)}", "bold"))
-        # As it is into a file or a pipe; on a terminal nothing that a script wrote may steer it.
-        sys.stdout.write("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
-    return 0
+    return print_stages(store, report, [by_id[k.stage] for k in kernels if k.stage in by_id], options)
 
 
 def _line(store: Store, report: Report, options: argparse.Namespace) -> int:

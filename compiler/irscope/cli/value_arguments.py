@@ -7,7 +7,7 @@ import sys
 
 from irscope.cli import limits
 from irscope.cli.numbers import whole_number
-from irscope.cli.shared_arguments import add_json_and_store
+from irscope.cli.shared_arguments import add_json_and_store, add_target
 from irscope.vocabulary.command_line import Parser
 
 _VALUES = """\
@@ -33,6 +33,7 @@ def add_values(values: Parser) -> None:
     values.add_argument(
         "--stage", metavar="NAME", help="a graph stage by name, as in post-grad-graph; all: every graph"
     )
+    add_target(values, ", computed on the CPU", "the post-grad graph")
     values.add_argument("--node", metavar="NAME", help="one node, with its first elements and a small picture")
 
 

@@ -43,7 +43,7 @@ def values(options: argparse.Namespace) -> int:
         if why := _refused(report):
             print(printable(f"irscope: {why}"), file=sys.stderr)
             return 3
-        kept = stored_values(store, report)
+        kept = stored_values(store, report.of_target(options.target) if options.target else report)
         if options.node:
             kept = [each for each in kept if options.node in each.names()]
         if options.json:
@@ -113,6 +113,7 @@ def spec_of(options: argparse.Namespace, wanted: ValuesRequest | None = None) ->
     return RunSpec(
         options.module or options.script, tuple(options.args), Lane.DEEP, options.python, options.cwd,
         budget=budget_of_flags(options), entry=entry, symbolic_trace=False, values=wanted,
+        targets=(options.target,) if getattr(options, "target", None) else (), machine_code=False,
     )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 import types
@@ -10,8 +9,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from irscope.internals.frames import report
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 from irscope.internals.names import PrivateName
+from irscope.protocol import CaptureGap
 
 _VERSIONS = "2.9 to 2.15"
 _PROVENANCE = "set_kernel_post_grad_provenance_tracing"
@@ -19,6 +20,7 @@ _HOME = "torch._inductor.debug"
 _STACKS = PrivateName(
     "the lines of a kernel before it has been compiled", _HOME, "_inductor_kernel_stack_trace", "2.13"
 )
+_LINES = "a kernel's lines without those of what reads it"
 # Modules that import the function by its name, in one version of torch or another.
 _USERS = tuple(f"torch._inductor.codegen.{name}" for name in ("wrapper", "simd", "cpp", "cpp_wrapper_cpu", "triton"))
 
@@ -58,7 +60,7 @@ def scheduler_hooks(
             Hook(f"the nodes of kernels ({module})", module, _VERSIONS, functools.partial(_wrap_provenance, counted))
             for module in (_HOME, *_USERS)
         ),
-        Hook("a kernel's lines without those of what reads it", "torch._inductor.ir", "2.11 to 2.15", _wrap_stacks),
+        Hook(_LINES, "torch._inductor.ir", "2.11 to 2.15", _wrap_stacks),
         Hook(
             "the nodes of library calls that PyTorch has no handle for",
             "torch._inductor.scheduler",
@@ -161,15 +163,15 @@ def _wrap_provenance(call: Callable[..., None], module: types.ModuleType) -> Und
 
 def _wrap_stacks(ir: types.ModuleType) -> Undo:
     """PyTorch tells the stacks of all origins; those of what a node does not compute are left out."""
-    original = getattr(ir.IRNode, "get_stack_traces", None)
-    if original is None:  # torch 2.9 tells none
-        return lambda: None
+    original = ir.IRNode.get_stack_traces
 
     @functools.wraps(original)
     def get_stack_traces(self: Any) -> Any:
         origins, computed = self.origins, None
-        with contextlib.suppress(Exception):  # of a node that is not part of a graph yet
+        try:
             computed = computed_by(self)
+        except Exception as error:  # noqa: BLE001  then the lines are those that PyTorch tells
+            report(CaptureGap(_LINES, f"{type(error).__name__}: {error}"))
         if computed is None or len(computed) == len(origins):
             return original(self)
         object.__setattr__(self, "origins", type(origins)(each for each in origins if each in computed))

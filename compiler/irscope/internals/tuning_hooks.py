@@ -17,7 +17,9 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
+from irscope.internals.frames import report
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
+from irscope.protocol import CaptureGap
 from irscope.vocabulary.records import dataclass
 
 _VERSIONS = "2.11 and 2.13"
@@ -390,8 +392,7 @@ def _ranked(
         )
     else:
         if name in _LIKE_MM:
-            with contextlib.suppress(Exception):  # of sizes that are not known, or of a layout that is not as expected
-                estimates.update(_estimates(replay, inputs, layout, {choice: options[choice] for choice in estimates}))
+            estimates.update(_estimates(replay, name, inputs, layout, {each: options[each] for each in estimates}))
         why = "the least estimate" if any(estimates.values()) else "the first of Triton's templates"
         ordered = sorted(estimates, key=lambda choice: estimates[choice] or math.inf)
     ordered += [choice for choice in choices if choice not in estimates]
@@ -401,6 +402,17 @@ def _ranked(
 
 
 def _estimates(
+    replay: Replay, name: str, inputs: Any, layout: Any, options: Mapping[Any, dict[str, str]]
+) -> dict[Any, float | None]:
+    """None are known, which leaves a gap, of sizes that are not known, or a layout that is not as expected."""
+    try:
+        return _estimated(replay, inputs, layout, options)
+    except Exception as error:  # noqa: BLE001
+        report(CaptureGap(f"estimates of the choices for {name}", f"{type(error).__name__}: {error}"))
+        return {}
+
+
+def _estimated(
     replay: Replay, inputs: Any, layout: Any, options: Mapping[Any, dict[str, str]]
 ) -> dict[Any, float | None]:
     sizevars = sys.modules["torch._inductor.virtualized"].V.graph.sizevars
@@ -421,5 +433,6 @@ def _default_of_flex(name: str, inputs: Any) -> dict[str, str] | None:
                 int(inputs[0].get_size()[-1]), inputs[0].get_dtype(), "cuda"
             )
         return {key.upper() if key.startswith("block") else key: str(value) for key, value in vars(default).items()}
-    except Exception:  # noqa: BLE001  then the first is taken, which says so
+    except Exception as error:  # noqa: BLE001  then the first is taken, which says so
+        report(CaptureGap(f"PyTorch's default for {name}", f"{type(error).__name__}: {error}"))
         return None

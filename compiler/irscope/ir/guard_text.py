@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 
 from irscope.vocabulary.patterns import pattern
@@ -23,6 +24,8 @@ _OWN_ATTRIBUTE = pattern(r"^not ___dict_contains\('(?P<name>\w+)', (?P<owner>.+)
 _FREED = pattern(r"^Cache line invalidated because (?P<source>.+) got deallocated$")
 """What PyTorch says in place of a guard on an object's identity once that object is gone."""
 _EXPECTED = pattern(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
+
+_DUCK = pattern(r"# duck sizing added this equality because these variables had the same size (\d+)")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class FailedGuard:
         empty if PyTorch does not tell.  Inference mode, which shows in the dispatch keys of tensors, is one, too.
     changes
         How many things must be other ones for the guard to hold: the states, if there are several.
+    shared_size
+        For two sizes that are one symbol (duck sizing): what both were; None for other guards.
     """
 
     text: str
@@ -67,6 +72,7 @@ class FailedGuard:
     sizes: tuple[int, ...] = ()
     state: str = ""
     changes: int = 1
+    shared_size: int | None = None
 
     @property
     def is_left_by_break(self) -> bool:
@@ -101,7 +107,8 @@ def parse_failed_guard(reason: str) -> FailedGuard:
         return _of_global_state(text, frames)
     if "torch_function_mode" in text or "TORCH_FUNCTION_MODE" in text:
         return FailedGuard(text, "", "recompile-global-state", "the stack of torch function modes changed", frames)
-    return _of_value(text, compiled_type, frames)
+    guard, duck = _of_value(text, compiled_type, frames), _DUCK.search(head)
+    return dataclasses.replace(guard, shared_size=int(duck[1])) if duck else guard
 
 
 def type_name(name: str) -> str:

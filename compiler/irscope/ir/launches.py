@@ -78,11 +78,21 @@ class KernelHead:
     """What Inductor says for the launcher: the kind of grid and what is written."""
     configs: tuple[Mapping[str, Any], ...] = ()
     """Block sizes of the user's own kernel."""
+    divisible: tuple[str, ...] = ()
+    """Parameters of which Triton is told that 16 divides them: addresses in bytes, and sizes."""
 
     def named(self, arguments: Sequence[Any], blocks: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         """The arguments of a launch by parameter, and those that are left over: a grid."""
         passed = [name for name in self.parameters if name not in blocks]
         return dict(zip(passed, arguments, strict=False)), list(arguments[len(passed) :])
+
+    @property
+    def size_facts(self) -> dict[str, Any]:
+        """What Inductor tells Triton about sizes: its hints, and which arguments 16 divides; empty if it tells nothing."""
+        whole = [name for name, kind in self.signature.items() if str(kind).startswith(("*", "i"))]
+        others = [name for name in whole if name not in self.divisible]
+        facts = {"size_hints": dict(self.size_hints), "divisible_by_16": list(self.divisible), "others": others}
+        return facts if self.signature and self.heuristic != "cpp" else {}
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -117,19 +127,32 @@ def head_of(text: str, name: str) -> KernelHead:
         heuristic, _mapping(triton.get("signature")), _mapping(triton.get("constants")), _mapping(said.get("size_hints")),
         _mapping(said.get("inductor_meta")),
         tuple(_mapping(_mapping(each).get("kwargs")) for each in configs) if isinstance(configs, list) else (),
+        tuple(_divisible(function, triton.get("configs"))),
     )  # fmt: skip
+
+
+def _divisible(function: ast.FunctionDef, attributes: Any) -> Iterator[str]:
+    """From ``[{(0,): [['tt.divisibility', 16]]}]``, as torch 2.9 to 2.15 write it: numbers are those of parameters."""
+    told = _mapping(attributes[0]) if isinstance(attributes, list) and attributes else {}
+    for number, parameter in enumerate(function.args.args):
+        if ["tt.divisibility", 16] in (told.get((number,)) or []):
+            yield parameter.arg
 
 
 def _mapping(value: Any) -> dict[Any, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _is_key(node: ast.expr) -> bool:
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return all(isinstance(part, ast.Constant) for part in parts)
+
+
 def _literal(node: ast.expr) -> Any:
     """A literal as Python; what is none (``DeviceProperties(…)``) is None."""
     if isinstance(node, ast.Dict):
-        return {
-            k.value: _literal(v) for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)
-        }
+        pairs = zip(node.keys, node.values, strict=True)
+        return {ast.literal_eval(key): _literal(value) for key, value in pairs if key is not None and _is_key(key)}
     if isinstance(node, ast.List | ast.Tuple):
         return [_literal(each) for each in node.elts]
     try:

@@ -801,6 +801,16 @@ for n in (9, 8, 3, 4, 7, 5):
 """
 case("condition_on_one_side", "recompile-condition", CONDITION, "Keep the values on one side", by_hand(("(9, 8, 3, 4, 7, 5)", "(9, 8, 7)")), "no longer holds")  # fmt: skip
 case("condition_warmed_up", "recompile-condition", CONDITION.replace("(9, 8, 3", "(3, 4, 9, 8, 3"), "or warm up both", by_hand(), "2 <= x.size()[0] <= 6` no longer holds. The size is 9", left=1)  # fmt: skip
+DUCK_SIZING = """
+@torch.compile(dynamic=True)
+def f(x):
+    return x * 2
+
+for sizes in ((8, 8), (8, 9), (7, 12)):
+    f(torch.ones(sizes))
+"""
+case("one_symbol_for_two_sizes", "recompile-condition", DUCK_SIZING, "Make the first call with sizes that differ", by_hand(("(8, 8), (8, 9)", "(8, 9), (8, 8)")), "Both sizes were 8 when this was compiled, so PyTorch took them for one (duck sizing)")  # fmt: skip
+case("no_symbol_for_two_sizes", "recompile-condition", DUCK_SIZING, "Or before the first call: `torch.fx.experimental._config", by_hand(("@torch.compile", "torch.fx.experimental._config.use_duck_shape = False\n@torch.compile")))  # fmt: skip
 case("device", "recompile-device", FUNCTION + """
 for device in ("cpu", "meta", "cpu", "meta"):
     f(torch.ones(4, device=device))

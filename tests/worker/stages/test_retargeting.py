@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from irscope.lowering import cpp, make, tools
 from irscope.lowering.resources import resources_of
-from irscope.protocol import CompileOutcome
+from irscope.protocol import CompileOutcome, ValuesRequest
 from irscope.store.store import Store
+from irscope.values.run.reading import stored_values
 from support import Ran, run_captured, run_forked, triton_importable, write
 
 SCRIPT = """\
@@ -317,3 +318,40 @@ def test_kernels_of_the_user_in_triton_and_cuda_graphs(tmp_path: Path, triton: N
     assert ".target sm_90a" in ran.text(f"{kernel.stage}/ptx")
     with Store(ran.store) as store:
         assert store.stage_data(ran.report.run, f"{kernel.stage}/binary")["format"] == "cubin"
+
+
+VALUES = """\
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+
+@torch.compile
+def f(x, w):
+    q = (x @ w).view(2, 3, 2, 8).transpose(1, 2).bfloat16()
+    out = F.scaled_dot_product_attention(q, q, q, is_causal=True)
+    return F.dropout(out.transpose(1, 2).reshape(2, 3, 16).float(), 0.5).sum()
+
+w = torch.randn(16, 16, requires_grad=True)
+loss = f(torch.randn(2, 3, 16), w)
+loss.backward()
+print(loss.item(), w.grad.sum().item())
+"""
+
+
+def test_values_of_the_graphs_of_a_target(tmp_path: Path, triton: None) -> None:
+    """The operator of attention there is none of the CPU's; random numbers and saved values are those of the script."""
+    how: dict[str, Any] = {"targets": ("h100",), "values": ValuesRequest(), "machine_code": False}
+    ran = run_captured(write(tmp_path, VALUES), tmp_path / "runs.db", "deep", **how)
+    loss, gradient = map(float, ran.stdout.split())
+    with Store(ran.store) as store:
+        own, there = stored_values(store, ran.report), stored_values(store, ran.report.of_target("h100"))
+    graphs = ["0/0/h100/post-grad-graph", "0/0/h100/post-grad-graph-backward"]
+    assert [each.stage for each in there] == graphs and [each.data["notes"] for each in there] == [[], []]
+    assert not {each.id for each in own} & {each.id for each in there}
+    forward, backward = there
+    assert any("_scaled_dot_product_cudnn_attention" in name for name in forward.names())
+    total = forward.value("sum_1") or {}
+    assert total["mean"] == pytest.approx(loss, rel=0.02, abs=0.02)
+    product = backward.value("mm_1") or {}
+    assert product["shape"] == [16, 16] and product["mean"] * 256 == pytest.approx(gradient, rel=0.05, abs=0.05)

@@ -19,6 +19,14 @@ def condition(facts: Facts) -> Words:
         return zero_or_one(facts)
     if (grown := _growing(facts)) is not None:
         return grown
+    if (size := facts.guard.shared_size) is not None:
+        return Words(
+            f"Both sizes were {size} when this was compiled, so PyTorch took them for one (duck sizing).",
+            (
+                "Make the first call with sizes that differ.",
+                "Or before the first call: `torch.fx.experimental._config.use_duck_shape = False`.",
+            ),
+        )
     return Words(
         "" if facts.size_now is None else f"The size is {facts.size_now} in this call.",
         (

@@ -42,9 +42,9 @@ class InductorCapture(DynamoCapture):
         super().__init__(book)
         self._kernels = Kernels(book)
         self._triton = TritonStages(book, self._kernels)
-        self._values = _value_run(book) if book.is_deep and book.request.values is not None else None
-        self._deep_lane = DeepLane(book, self._values, self._fused) if book.is_deep else None
         self._targets = _targets(book, self._kernels) if book.is_deep and book.request.targets else None
+        self._values = _value_run(book, self._targets) if book.is_deep and book.request.values is not None else None
+        self._deep_lane = DeepLane(book, self._values, self._fused) if book.is_deep else None
         self._earlier_keys = EarlierKeys(book.request.earlier)
 
     def hooks(self) -> list[Hook]:
@@ -160,7 +160,7 @@ def _found(record: Record, facts: dict[str, Any]) -> str:
     return "hit" if told == "hit" else "miss"
 
 
-def _value_run(book: RunBook) -> ValueRun:
+def _value_run(book: RunBook, targets: Targets | None) -> ValueRun:
     # Here: few runs need them, and they are a tenth of the modules.
     if book.request.values is not None and book.request.values.watch:
         from irscope.pipeline_captures.inductor.watch_run import WatchRun
@@ -168,7 +168,7 @@ def _value_run(book: RunBook) -> ValueRun:
         return WatchRun(book)
     from irscope.pipeline_captures.inductor.value_run import ValueRun
 
-    return ValueRun(book)
+    return ValueRun(book, targets)
 
 
 def _targets(book: RunBook, kernels: Kernels) -> Targets:

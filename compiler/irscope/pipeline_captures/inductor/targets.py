@@ -33,6 +33,7 @@ from irscope.pipeline_captures.inductor.missing_triton import why_missing
 from irscope.pipeline_captures.inductor.target_choices import TargetChoices
 from irscope.pipeline_captures.inductor.target_launches import MOST, Launches, compile_kernel
 from irscope.pipelines.inductor.stages import MEMORY_FIT, MEMORY_PLAN
+from irscope.pipelines.registry import stage_kind
 from irscope.protocol import (
     CaptureGap,
     Choices,
@@ -88,6 +89,7 @@ class Targets:
         self._optimizers = run_memory.Optimizers(keeps=book.request.fake)
         self._parameters = self._gradients = 0  # bytes of the script's, the most at any compile
         self._given: dict[str, tuple[int, int]] = {}  # compile → bytes of its parameters, and of their gradients
+        self._graphs: dict[str, str] = {}  # id → text of a graph of a target, for a value run
         self._plans: dict[tuple[str, str, bool], dict[str, Any]] = {}  # (compile, target, backward) → memory plan
         self._kernel_seconds = {target.name: _KERNEL_SECONDS_OF_RUN for target in self._targets}
 
@@ -108,6 +110,15 @@ class Targets:
                 known = dataclasses.replace(prediction, graph_ops=base.graph_ops, restarts=base.restarts)
                 self._book.put_prediction(known)
         self._book.caught(self._fit)
+
+    def wait(self) -> None:
+        """Until all that has begun for targets is written."""
+        self._book.caught(functools.partial(self._collect, 0))
+
+    def graphs(self, compile: str, name: str) -> dict[str, str]:
+        """The text of a graph of a compile by target, in a value run."""
+        ids = {target.name: f"{compile}/{target.name}/{name}" for target in self._targets}
+        return {target: self._graphs[id] for target, id in ids.items() if id in self._graphs}
 
     def _compiled(self, original: CompileProgram, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         compile = self._book.current_compile("target") if self._book.is_open and not self._book.is_quiet else None
@@ -263,6 +274,8 @@ class Targets:
                 base = compile.removesuffix(f"/{target}")
                 is_backward = message.stage.id.rpartition("/")[2] != MEMORY_PLAN.name
                 self._plans[base, target, is_backward] = json.loads(message.data or "null")
+            if book.request.values is not None and stage_kind(message.stage.name).is_graph:
+                self._graphs[message.stage.id] = message.text or ""
             book.keep_child_s(message)
         elif isinstance(message, DataWritten):
             book.put_data(message.stage, json.loads(message.data or "null"))

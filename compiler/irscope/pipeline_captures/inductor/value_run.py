@@ -7,13 +7,12 @@ values, and no copy is held longer than that.  A value run itself is not capture
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.capture.run_book import RunBook
 from irscope.findings.kinds import divergence
@@ -23,20 +22,26 @@ from irscope.internals.modes import plain_modes, same_counters
 from irscope.pipeline_captures.inductor.passes import PassRun
 from irscope.pipeline_captures.inductor.values import WHAT, CallWatcher
 from irscope.pipelines.inductor import stages as kinds
-from irscope.protocol import GIVEN, CaptureGap, ValuesRequest
+from irscope.pipelines.registry import position, stage_kind
+from irscope.protocol import GIVEN, CaptureGap, StageRef, ValuesRequest
 from irscope.store.value_file import ValueWriter, folder_of
 from irscope.values.blame.blaming import Version
 from irscope.values.check.comparing import CompiledValues, compiled_values
+from irscope.values.kernel.eager import EagerGraph
 from irscope.values.run.compiled import CompiledGraph
 from irscope.values.run.inputs import GivenInputs, Input, WrongInputs, inputs_of
 from irscope.values.run.interpreting import KeptGraph
 from irscope.values.run.running import CallMoment
 from irscope.values.run.statistics import described
 from irscope.values.run.text import divergence_text, values_text
-from irscope.values.run.value_rows import node_values
+from irscope.values.run.value_rows import known_values, node_values, target_values
 from irscope.values.verdict import Verdict, judged
 from irscope.vocabulary.records import dataclass
 
+if TYPE_CHECKING:
+    from irscope.pipeline_captures.inductor.targets import Targets
+
+_MakeValues = Callable[[ValueWriter], tuple[list[dict[str, Any]], list[str]]]
 VALUES, DIVERGENCE = kinds.VALUES.name, kinds.DIVERGENCE.name
 
 
@@ -55,10 +60,11 @@ class _Graphs:
 class ValueRun:
     """What is done with numbers in a value run."""
 
-    def __init__(self, book: RunBook) -> None:
+    def __init__(self, book: RunBook, targets: Targets | None = None) -> None:
         request = book.request
         assert request.values is not None
-        self._book = book
+        self._book, self._targets = book, targets
+        self._forwards: dict[Any, EagerGraph] = {}  # (compile, target) → of what its backward takes values
         self._wanted: ValuesRequest = request.values
         self._folder = folder_of(request.store, request.run)
         self._given = GivenInputs(self._wanted.inputs) if self._wanted.inputs else None
@@ -117,6 +123,8 @@ class ValueRun:
         compiled.calls += 1
         if compiled.calls != self._wanted.call:
             return run(inputs)
+        if self._targets is not None:
+            self._targets.wait()
         moments: list[CallMoment] = []
         self._carefully(lambda: moments.append(CallMoment(compiled, inputs, self._put_in(compiled))))
         outputs = run(inputs)
@@ -162,10 +170,16 @@ class ValueRun:
         compiled = moment.compiled
         stages = self._stages_of(compiled) if self._wanted.statistics else []
         found = CompiledValues()
-        if self._wanted.divergence or any(self._kept(compiled, stage).is_random for stage in stages):
+        graph = "post-grad-graph" if self._wanted.stage in ("", "all") else self._wanted.stage
+        graph += "-backward" * (compiled.backward and graph != "backward-graph")
+        texts = self._graphs_of_targets(compiled.compile, graph)
+        run = [*(self._kept(compiled, stage) for stage in stages), *(compiled.graph for _ in texts)]
+        if self._wanted.divergence or any(kept.is_random for kept in run):
             found = compiled_values(moment, outputs)
         for stage in stages:
             self._keep_values(moment, stage, found)
+        for target, text in texts.items():
+            self._keep_target_s(moment, target, graph, text, found)
         if self._wanted.divergence:
             self._compare(moment, found)
 
@@ -230,28 +244,44 @@ class ValueRun:
         first = next((name for name in ("forward-graph", "inference-graph", "backward-graph") if name in stages), None)
         return [first] if first is not None and fits(stages[first], compiled) else []
 
+    def _graphs_of_targets(self, compile: str, graph: str) -> dict[str, str]:
+        return self._targets.graphs(compile, graph) if self._targets is not None else {}
+
     def _kept(self, compiled: CompiledGraph, stage: str) -> KeptGraph:
         return self._of(compiled.compile, compiled.backward).stages[stage]
 
     def _keep_values(self, moment: CallMoment, stage: str, found: CompiledValues) -> None:
         compiled = moment.compiled
         kept = self._kept(compiled, stage)
+        of = f"{compiled.compile}/{stage}{'-backward' if compiled.backward and stage != 'backward-graph' else ''}"
+        self._keep(compiled, of, lambda writer: node_values(moment, kept, writer, found.values))
+
+    def _keep_target_s(self, moment: CallMoment, target: str, graph: str, text: str, found: CompiledValues) -> None:
+        """Keeps the values of the nodes of a target's graph on the inputs of a call, computed on the CPU."""
+        compiled = moment.compiled
+        at = compiled.compile, target
+        eager = EagerGraph(text, known_values(moment, found.values), forward=self._forwards.pop(at, None))
+        if target in self._graphs_of_targets(compiled.compile, f"{graph}-backward"):
+            self._forwards[at] = eager
+        self._keep(compiled, f"{'/'.join(at)}/{graph}", lambda writer: target_values(eager, writer), target)
+
+    def _keep(self, compiled: CompiledGraph, of: str, values: _MakeValues, target: str = "") -> None:
+        """Writes the values of the nodes of a stage."""
         writer = ValueWriter(os.path.join(self._folder, f"{self._files:04}.bin"), self._left)
         self._files += 1
         try:
-            nodes, notes = node_values(moment, kept, writer, found.values)
+            nodes, notes = values(writer)
         finally:
             writer.close()
         self._left = max(0, self._left - writer.written)
-        of = f"{compiled.compile}/{stage}{'-backward' if compiled.backward and stage != 'backward-graph' else ''}"
         data = {"stage": of, "call": compiled.calls, "file": writer.name, "nodes": nodes, "notes": notes}
-        text = values_text(data)
-        id = f"{compiled.compile}/{VALUES}/{of.rpartition('/')[2]}"
-        self._put(compiled, VALUES, id, text, data)
+        compile, _, graph = of.rpartition("/")
+        self._put(compiled, VALUES, f"{compile}/{VALUES}/{graph}", values_text(data), data, target)
 
-    def _put(self, compiled: CompiledGraph, name: str, id: str, text: str, data: object) -> None:
-        write = functools.partial(self._book.write_stage, backward=compiled.backward)
-        self._afterwards(write, compiled.compile, name, id, text, data)
+    def _put(self, compiled: CompiledGraph, name: str, id: str, text: str, data: object, target: str = "") -> None:
+        compile = f"{compiled.compile}/{target}" if target else compiled.compile
+        ref = StageRef(id, name, stage_kind(name).language, len(text), target=target)
+        self._afterwards(self._book.write_version, compile, ref, text, position(name, compiled.backward), data)
 
 
 def fits(kept: KeptGraph, compiled: CompiledGraph) -> bool:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from irscope.values.run.attention import named_arguments, on_cpu
 from irscope.vocabulary.dtypes import SHORT
 
 _ANNOTATION = re.compile(r"^(?P<dtype>[a-z]\w*)\[(?P<shape>[^\]]*)\](?:\[(?P<strides>[^\]]*)\])?")
@@ -126,9 +127,9 @@ class EagerGraph:
             self._annotations[name] = str(annotation.value)
 
     @property
-    def names(self) -> set[str]:
-        """All nodes of the graph."""
-        return {*self.inputs, *self._statements}
+    def names(self) -> list[str]:
+        """All nodes of the graph, in their order."""
+        return [*self.inputs, *self._statements]
 
     def value(self, name: str) -> Any:
         """The value of a node.  Raises LookupError for a name that the graph does not have."""
@@ -181,7 +182,8 @@ class EagerGraph:
         ):
             return False
         try:
-            return isinstance(self._forward.value(node), self._torch.Tensor) and node not in self._forward.made
+            value = self._forward.value(node)
+            return (value is None or isinstance(value, self._torch.Tensor)) and node not in self._forward.made
         except LookupError:
             return False
 
@@ -322,7 +324,10 @@ class EagerGraph:
         ):
             raise LookupError(f"{called} is not computed in eager mode")
         found = getattr(getattr(self._torch.ops, parts[2]), parts[3])
-        return getattr(found, parts[4] if len(parts) > 4 else "default")(*arguments, **named)
+        called_operator = getattr(found, parts[4] if len(parts) > 4 else "default")
+        if (attention := named_arguments(called_operator, arguments, named)) is not None:
+            return on_cpu(called_operator, attention)
+        return called_operator(*arguments, **named)
 
     def _widened(self, value: Any) -> Any:
         if self._is_wide and isinstance(value, self._torch.Tensor) and value.is_floating_point():

@@ -38,6 +38,30 @@ def in_float64(target: Any, named: Mapping[str, Any], narrow: Sequence[Any]) -> 
     return _gradients(named, narrow) if backward else _results(named, narrow)
 
 
+def on_cpu(target: Any, named: Mapping[str, Any]) -> list[Any]:
+    """The results of a fused kernel, which no CPU has, in the dtype of its query and with its strides.
+
+    What is not a function of the numbers (seeds, sizes) is None.
+    """
+    torch: Any = sys.modules["torch"]
+    wide = {
+        name: value.to(torch.float64) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+        for name, value in named.items()
+    }
+    query, count = named["query"], len(target._schema.returns)
+    if _name(target) in _BACKWARD:
+        inputs = [named.get(name) for name in ("query", "key", "value", "attn_bias")]
+        return [None if each is None else each.to(query.dtype) for each in _gradients(wide, inputs[:count])]
+    like = (
+        query
+        if query.shape[-1] == named["value"].shape[-1]
+        else query.new_empty((*query.shape[:-1], named["value"].shape[-1]))
+    )
+    sums = query.new_empty((*query.shape[:3], 1) if "cudnn" in _name(target) else query.shape[:3], dtype=torch.float32)
+    result, exact = _results(wide, [like, sums])
+    return [result.to(query.dtype), exact.to(torch.float32), *[None] * (count - 2)]
+
+
 def _results(named: Mapping[str, Any], narrow: Sequence[Any]) -> list[Any]:
     torch: Any = sys.modules["torch"]
     query, key, value = (named[name] for name in ("query", "key", "value"))

@@ -10,14 +10,16 @@ from irscope.vocabulary import units
 def values_text(data: dict[str, Any]) -> str:
     """The text of a stage ``values``: one line for each node."""
     rows = [["node", "value", "min", "max", "mean", "std", "NaN", "inf"], *(row(each) for each in data["nodes"])]
-    widths = [max(len(cells[i]) for cells in rows) for i in range(len(rows[0]))]
-    lines = [f"# values of {data['stage']} at call {data['call']}"]
-    for cells in rows:
-        left = [cell.ljust(width) for cell, width in zip(cells[:2], widths, strict=False)]
-        right = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=False)]
-        lines.append("  ".join([*left, *right]).rstrip())
+    lines = [f"# values of {data['stage']} at call {data['call']}", *_aligned(rows, 2)]
     lines += [f"# {note}" for note in data["notes"]]
     return "\n".join(lines) + "\n"
+
+
+def _aligned(rows: list[list[str]], left: int) -> list[str]:
+    """Rows as text; so many columns are aligned to the left, the others to the right."""
+    widths = [max(len(cells[i]) for cells in rows) for i in range(len(rows[0]))]
+    texts = [[cell.ljust(width) if i < left else cell.rjust(width) for i, (cell, width) in enumerate(zip(cells, widths, strict=True))] for cells in rows]  # fmt: skip
+    return ["  ".join(cells).rstrip() for cells in texts]
 
 
 def row(node: dict[str, Any]) -> list[str]:
@@ -63,12 +65,7 @@ def divergence_text(data: dict[str, Any]) -> str:
             lines.append(f"# from {found['file']}:{found['line']}")
         lines += [f"#   {sentence}" for sentence in found["tried"]]
     lines += [f"# {note}" for note in data["notes"]]
-    rows = [DIVERGENCE_HEAD, *(divergence_row(node) for node in data["nodes"])]
-    widths = [max(len(cells[i]) for cells in rows) for i in range(len(rows[0]))]
-    for cells in rows:
-        left = [cell.ljust(width) for cell, width in zip(cells[:3], widths, strict=False)]
-        right = [cell.rjust(width) for cell, width in zip(cells[3:], widths[3:], strict=False)]
-        lines.append("  ".join([*left, *right]).rstrip())
+    lines += _aligned([DIVERGENCE_HEAD, *(divergence_row(node) for node in data["nodes"])], 3)
     return "\n".join(lines) + "\n"
 
 
