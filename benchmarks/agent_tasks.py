@@ -47,17 +47,12 @@ class Asked:
 class Task:
     """A question.
 
-    Parameters
-    ----------
-    recipe
-        Makes the calls.
-    answered
-        Whether the answer is in what was said.
-    script, logs, eager
-        What `TORCH_LOGS` is asked for the same: the script, the names, and whether the backend does not matter.  Without
-        names: the folder of a trace.
-    in_log
-        Whether the answer is in that log.
+    Args:
+        recipe: Makes the calls.
+        answered: Whether the answer is in what was said.
+        script, logs, eager: What `TORCH_LOGS` is asked for the same: the script, the names, and whether the backend
+            does not matter.  Without names: the folder of a trace.
+        in_log: Whether the answer is in that log.
     """
 
     kind: str

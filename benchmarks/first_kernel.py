@@ -71,14 +71,10 @@ GOAL = 1.15
 class Round:
     """Seconds.
 
-    Parameters
-    ----------
-    shown
-        From the request to the text of the first kernel.
-    imported, compiled
-        In the same run: to the call of the compiled function, and from there to generated code.
-    plain
-        In plain Python, from the start of the process to generated code; 0: it was not run.
+    Args:
+        shown: From the request to the text of the first kernel.
+        imported, compiled: In the same run: to the call of the compiled function, and from there to generated code.
+        plain: In plain Python, from the start of the process to generated code; 0: it was not run.
     """
 
     shown: float

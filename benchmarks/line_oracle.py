@@ -103,10 +103,8 @@ class Work:
     def result(self) -> dict[str, Any]:
         """What it printed.
 
-        Raises
-        ------
-        RuntimeError
-            It failed.
+        Raises:
+            RuntimeError: It failed.
         """
         status = self.process.wait()
         self._out.seek(0)

@@ -90,10 +90,8 @@ def alike(value: Any, other: Any) -> bool:
 def ran_apart(text: str, how: str, number: int = 1) -> dict[str, Any]:
     """What a script prints and leaves behind, run in a process of its own: a fork, since torch takes long to import.
 
-    Parameters
-    ----------
-    number
-        Of the run, since each is made once.
+    Args:
+        number: Of the run, since each is made once.
     """
     importlib.import_module("torch._dynamo.backends.debugging")
     processes = multiprocessing.get_context("fork")

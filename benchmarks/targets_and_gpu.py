@@ -42,10 +42,8 @@ Kernels = dict[str, dict[str, str]]
 def run(program: str, kind: str, options: argparse.Namespace) -> Kernels:
     """Runs a program.  Raises RuntimeError.
 
-    Parameters
-    ----------
-    kind
-        ``real``: on the GPU; ``visible``: predicted, with the GPU there; ``hidden``: predicted, with it hidden.
+    Args:
+        kind: ``real``: on the GPU; ``visible``: predicted, with the GPU there; ``hidden``: predicted, with it hidden.
     """
     store = options.work / f"{kind}-{program}.db"
     store.unlink(missing_ok=True)
@@ -112,10 +110,8 @@ def _hash(text: str) -> str:
 def compare(title: str, first: Kernels, second: Kernels, only_shared_code: bool = False) -> bool:
     """Prints how many kernels are the same; whether all are.
 
-    Parameters
-    ----------
-    only_shared_code
-        Whether code is compared only where both have the same configuration.
+    Args:
+        only_shared_code: Whether code is compared only where both have the same configuration.
     """
     same = total = code_same = code = 0
     different: list[str] = []

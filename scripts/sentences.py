@@ -26,10 +26,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def decisions(trees: Mapping[str, ast.Module]) -> list[str]:
     """Where modules decide something by a sentence: ``file:line code``, one a line of source.
 
-    Parameters
-    ----------
-    trees
-        The modules' syntax, by their paths.
+    Args:
+        trees: The modules' syntax, by their paths.
     """
     functions = {line.name: line for tree in trees.values() for line in tree.body if isinstance(line, Function)}
     named: dict[str, set[str]] = {}

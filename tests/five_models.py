@@ -111,14 +111,10 @@ def _lines_kept(found: Provenance, stage: str) -> tuple[int, int]:
 class Reached:
     """The operators that a pipeline captured, by whether they are in the lowest level that it shows, or in a library call.
 
-    Parameters
-    ----------
-    dropped
-        Of those that are not, and need not be, the reasons that are known: folded, dead, a view.
-    lost
-        Names of those of which nothing is known below.
-    lineless
-        How many of the captured ones have no line of a model's file.
+    Args:
+        dropped: Of those that are not, and need not be, the reasons that are known: folded, dead, a view.
+        lost: Names of those of which nothing is known below.
+        lineless: How many of the captured ones have no line of a model's file.
     """
 
     captured: int

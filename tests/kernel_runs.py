@@ -84,10 +84,8 @@ def line_of(part: str, text: str = KERNEL) -> int:
 def with_a_kernel(store_path: Path, folder: Path, text: str = KERNEL, how: Mapping[str, object] | None = None) -> str:
     """Returns the script's path.
 
-    Parameters
-    ----------
-    how
-        How the run was made, as `Store.create_run` has it.
+    Args:
+        how: How the run was made, as `Store.create_run` has it.
     """
     script = folder / "model.py"
     script.write_text(MODEL)

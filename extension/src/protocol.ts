@@ -31,14 +31,14 @@ export interface RunItem {
 /** Whether a pipeline works in an interpreter. */
 export type PipelineStatus = "available" | "missing" | "unsupported" | "untried";
 
-/** What is known about a backend that a package has registered, or about another variant of a pipeline. Parameters ---------- why Why it does not work, or why that is not known; empty if it works, or was not tried. */
+/** What is known about a backend that a package has registered, or about another variant of a pipeline. Args: why: Why it does not work, or why that is not known; empty if it works, or was not tried. */
 export interface PipelineVariant {
   name: string;
   status: PipelineStatus;
   why: string;
 }
 
-/** What is known about a pipeline in an interpreter. Parameters ---------- why Why it is not available, or not known; empty if it is available, or was not tried. install The command that installs what is missing; empty if that is not the problem. stages The names of its kinds of stages. variants What packages have registered for it. python The interpreter that it runs in: the one that was asked about, or that of its environment. */
+/** What is known about a pipeline in an interpreter. Args: why: Why it is not available, or not known; empty if it is available, or was not tried. install: The command that installs what is missing; empty if that is not the problem. stages: The names of its kinds of stages. variants: What packages have registered for it. python: The interpreter that it runs in: the one that was asked about, or that of its environment. */
 export interface PipelineItem {
   name: string;
   title: string;
@@ -379,7 +379,7 @@ export interface FileState {
   changed: Changed | null;
 }
 
-/** Something that could run a file: the entry, and why it is proposed. */
+/** Something that could run a file: the entry as it is written in a setting, and why it is proposed. */
 export interface EntryCandidate {
   entry: string;
   detail: string;

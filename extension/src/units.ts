@@ -76,11 +76,6 @@ export function percent(part: number, whole = 1): string {
   return `${significant(whole === 0 ? 0 : (100 * part) / whole, 2)} %`;
 }
 
-/** A factor: `×1.25`, `×340`. */
-export function ratio(factor: number): string {
-  return `×${significant(factor)}`;
-}
-
 /** This many significant digits, all digits before the point, and no zeros at the end. */
 export function significant(value: number, digits = 3): string {
   if (value === 0) {

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from irscope.comparing.piece_matrix import PieceMatrix, PieceRow
+from irscope.comparing.pipelines import Figure, Timing
 from irscope.driver.availability import Availability, Status, Variant
-from irscope.protocol import Lane
+from irscope.measures.tree import Measure
+from irscope.protocol import CaptureGap, Lane
 from irscope.vocabulary.settings import SETTINGS
 from irscope.vocabulary.stages import Part, Role
 from irscope_server.base import results
@@ -27,7 +30,7 @@ PROTOCOL = Module(
         "PipelineItem": Availability,
         "Pipelines": results.PipelinesResult,
         "RunTree": results.RunTree,
-        "CaptureGap": results.Gap,
+        "CaptureGap": CaptureGap,
         "CompileItem": results.CompileItem,
         "Role": Role,
         "Part": Part,
@@ -75,7 +78,14 @@ PROTOCOL = Module(
 PANELS = Module(
     "extension/src/panels/results.ts",
     "What the server answers to the panels' requests; see docs/PROTOCOL.md. Lines are 0-based, times are seconds.",
-    panels.all_types(),
+    {
+        **panels.all_types(),
+        "Figure": Figure,
+        "Timing": Timing,
+        "PieceRow": PieceRow,
+        "PieceMatrix": PieceMatrix,
+        "Measure": Measure,
+    },
 )
 MODULES = (PROTOCOL, PANELS)
 

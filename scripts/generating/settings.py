@@ -21,10 +21,8 @@ _TEXT_TYPE = {"type": "string"}
 def manifest(text: str) -> str:
     """package.json with the settings, and with the limits among the attributes of launch configurations.
 
-    Parameters
-    ----------
-    text
-        package.json as it is; the rest of it stays.
+    Args:
+        text: package.json as it is; the rest of it stays.
     """
     data = json.loads(text)
     contributes = data["contributes"]

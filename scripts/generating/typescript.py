@@ -29,15 +29,11 @@ _SIMPLE = {str: "string", int: "number", float: "number", bool: "boolean", type(
 class Module:
     """A file of TypeScript.
 
-    Parameters
-    ----------
-    path
-        From the repository's root.
-    head
-        What the comment at its beginning says.
-    shown
-        What it exports, by name there: dataclasses, TypedDicts, enums, aliases of `Literal` and tuples; several classes as
-        a tuple are a type that has the fields of all of them.
+    Args:
+        path: From the repository's root.
+        head: What the comment at its beginning says.
+        shown: What it exports, by name there: dataclasses, TypedDicts, enums, aliases of `Literal` and tuples; several
+            classes as a tuple are a type that has the fields of all of them.
     """
 
     path: str

@@ -66,10 +66,8 @@ class Judge:
     def answered(self, asked: Asking, most: float = HANG_SECONDS) -> None:
         """After the answer to what was asked at that moment.
 
-        Parameters
-        ----------
-        most
-            Seconds that it may take, however busy the machine is.
+        Args:
+            most: Seconds that it may take, however busy the machine is.
         """
         if seconds := asked.over(most):
             self.fail(f"no answer for {seconds:.1f} s")
@@ -93,10 +91,8 @@ class Judge:
 def nothing_left(mark: str, temporary: Path) -> None:
     """Raises FuzzError if a process that has the mark in its environment stays alive, or a file is left.
 
-    Parameters
-    ----------
-    temporary
-        Was the folder for temporary files of what was looked at.
+    Args:
+        temporary: Was the folder for temporary files of what was looked at.
     """
     begun = Instant()
     while running := _marked(mark):

@@ -112,16 +112,11 @@ def check_model(ran: Ran, stages: Sequence[str], graphs: Sequence[str]) -> None:
 def check_fusion(ran: Ran, stage: str, convolution: str, mean: str, reorder: str) -> None:
     """What a runtime fuses of `CONV` keeps the lines of all its operations.
 
-    Parameters
-    ----------
-    stage
-        The graph as the runtime computes it.
-    convolution
-        The operator that has become of the convolution, the normalization and the ``relu``.
-    mean
-        The operator of the mean.
-    reorder
-        An operator that changes a layout.
+    Args:
+        stage: The graph as the runtime computes it.
+        convolution: The operator that has become of the convolution, the normalization and the ``relu``.
+        mean: The operator of the mean.
+        reorder: An operator that changes a layout.
     """
     wanted = {mark: lines_marked(CONV, f"# {mark}") for mark in ("conv", "norm", "relu", "mean")}
     with Store(ran.store) as store:
@@ -160,10 +155,8 @@ _GIVEN = re.compile(r"^\w+(: \S+)? = self\.|[Cc]onstant[( ]|alloc_|device_data")
 def check_steps(folder: Path, pipeline: str, python: str, work: str) -> None:
     """A line leads a debugger, through every stage, to what computes it: to no constant and no memory of it.
 
-    Parameters
-    ----------
-    work
-        What the first places below the captured program have in them, as a regular expression.
+    Args:
+        work: What the first places below the captured program have in them, as a regular expression.
     """
     ran = run_captured(write(folder, LINEAR), folder / "runs.db", "deep", pipeline=pipeline, python=python)
     [line] = lines_marked(LINEAR, "# @linear")
@@ -181,12 +174,9 @@ def check_steps(folder: Path, pipeline: str, python: str, work: str) -> None:
 def check_training(ran: Ran, system: str, dynamic: tuple[str, str]) -> None:
     """`TRAINING` computes what the script computes.
 
-    Parameters
-    ----------
-    system
-        As it is named to the user.
-    dynamic
-        A stage, and the type of the input whose first size is dynamic.
+    Args:
+        system: As it is named to the user.
+        dynamic: A stage, and the type of the input whose first size is dynamic.
     """
     assert (ran.report.capture_gaps, ran.report.findings) == ((), ())
     *losses, noisy, own, first, second = ran.stdout.splitlines()
@@ -202,14 +192,10 @@ def check_training(ran: Ran, system: str, dynamic: tuple[str, str]) -> None:
 async def check_client(ran: Ran, graphs: Sequence[str], node: str, statement: str, above: str) -> None:
     """A client lists the run of `CONV`, draws the last graph, and links the statement of the mean with its line.
 
-    Parameters
-    ----------
-    node
-        A node of the last graph.
-    statement
-        A part of the row that computes the mean in the last graph.
-    above
-        Another graph that is linked.
+    Args:
+        node: A node of the last graph.
+        statement: A part of the row that computes the mean in the last graph.
+        above: Another graph that is linked.
     """
     last = graphs[-1]
     async with shown(ran) as client:

@@ -16,7 +16,7 @@ import pytest
 from irscope.cli.arguments import parsers
 from irscope.cli.completing import FOLDER, SHELLS
 from irscope.cli.main import main
-from irscope.cli.tables import end_cut, listed_in, middle_cut, table
+from irscope.cli.tables import listed_in, middle_cut, table
 from irscope.cli.text import Paint, width_of
 from irscope.vocabulary.command_line import filled
 from irscope.vocabulary.suggestions import did_you_mean, did_you_mean_id, listed
@@ -82,11 +82,6 @@ def test_how_it_looks_at_60_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_middle_is_cut(text: str, width: int, cut: str) -> None:
     assert middle_cut(text, width) == cut
     assert width_of(cut) <= width
-
-
-def test_the_end_is_cut() -> None:
-    assert end_cut("abcdef", 4) == "abc…"
-    assert end_cut("abcdef", 5, "...") == "ab..."
 
 
 def test_facts_take_as_many_lines_as_they_need() -> None:

@@ -94,7 +94,7 @@ REPORT = Report(
     SCHEMA, "20261120-101500-3fa2b1", "/home/me/model.py", None, an_outcome(exit_code=None),
     (a_compile(stages=(a_stage(),)),), (a_finding(),), (a_kernel(),), (a_gap(),),
 )  # fmt: skip
-REQUEST = RunRequest("r", "/s.py", ("--a", "b"), Lane.FAST, "/store.db", "s.py", {"/s.py": "x = 'é\ud800'\n"})
+REQUEST = RunRequest("r", "/s.py", ("--a", "b"), Lane.FAST, "/store.db", "s.py", overlays={"/s.py": "x = 'é\ud800'\n"})
 SUMMARY = RunSummary("r", "/s.py", Lane.DEEP, 1.5, None, None, 1, 2, 3)
 
 

@@ -62,7 +62,17 @@ def declare(dataclass: Any) -> tuple[Any, ...]:
         def __repr__(self) -> str:
             return "loud"
 
-    return Point, Deep, Count, Nothing, Loud
+    @dataclass(frozen=True, kw_only=True)
+    class Options:
+        seed: int = 0
+        tags: dict[str, int] = field(default_factory=dict)
+
+    @dataclass(frozen=True)
+    class Asked(Options):
+        name: str  # type: ignore[misc]
+        mode: str = ""
+
+    return Point, Deep, Count, Nothing, Loud, Asked
 
 
 OURS, THEIRS = declare(records.dataclass), declare(dataclasses.dataclass)
@@ -70,8 +80,17 @@ OURS, THEIRS = declare(records.dataclass), declare(dataclasses.dataclass)
 
 def told(made: tuple[Any, ...]) -> Iterator[object]:
     """What there is to see of such classes."""
-    point, deep, count, nothing, loud = made
-    for one in (point(1), point(1, names=["a"]), point(x=1, note="n"), deep(1, 5, z=9), count(4), nothing(), loud(7)):
+    point, deep, count, nothing, loud, asked = made
+    for one in (
+        point(1),
+        point(1, names=["a"]),
+        point(x=1, note="n"),
+        deep(1, 5, z=9),
+        count(4),
+        nothing(),
+        loud(7),
+        asked("a", "b", seed=2),
+    ):
         yield repr(one).split(".")[-1]
         yield dataclasses.is_dataclass(one)
         yield [(f.name, f.init, f.compare, f.repr) for f in dataclasses.fields(one)]
@@ -84,6 +103,7 @@ def told(made: tuple[Any, ...]) -> Iterator[object]:
         dataclasses.replace(deep(1), y=8),
         point(1).names is point(1).names,
         point.__match_args__,
+        asked.__match_args__,
         loud(1) == loud(2),
     )
     for attempt in (
@@ -96,6 +116,7 @@ def told(made: tuple[Any, ...]) -> Iterator[object]:
         lambda: hash(count(1)),
         lambda: hash(point(1, names=["a"])),
         lambda: count(1, 2),
+        lambda: asked("a", "b", 3),
     ):
         with pytest.raises((TypeError, AttributeError)) as error:
             attempt()

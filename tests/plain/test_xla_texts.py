@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from irscope.capture.operation_graphs import Operation, Tensor
 from irscope.pipeline_captures.xla.findings import difference
 from irscope.pipeline_captures.xla.frames import BEFORE_STEP, asked_by
-from irscope.pipeline_captures.xla.scopes import operation_of
+from irscope.pipeline_captures.xla.graphs import operation_of
 from irscope.pipeline_captures.xla.texts import lazy_lines, stablehlo_lines
 
 LAZY = """\

@@ -15,10 +15,8 @@ from jsonschema.exceptions import best_match
 def problem_of(message: dict[str, Any], command: str = "") -> str:
     """What does not fit in a message of the adapter's; empty if all does.
 
-    Parameters
-    ----------
-    command
-        What was asked for, where the message is a response.
+    Args:
+        command: What was asked for, where the message is a response.
     """
     kind = message.get("type")
     if kind == "response" and not message.get("success"):

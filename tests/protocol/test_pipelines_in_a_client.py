@@ -76,26 +76,16 @@ _IR = ("post-grad-graph.py", "ir-pre-fusion.py", "ir-post-fusion.py")
 class Case:
     """A script, and what a client has to show of its run.
 
-    Parameters
-    ----------
-    script
-        Its ``# @here`` is the line in question.
-    titles
-        Stages in their order, with whether they are graphs, and their groups.
-    graphs
-        The graphs on the way down.
-    nodes
-        Of the graph ``drawn``, in their order.
-    document
-        A stage and a part of its text.
-    here
-        A stage and a part of its row that came from the line.
-    linked
-        The rows of another stage that belong to that row.
-    down
-        Where the debugger comes to from the line, the last of it included.
-    printed
-        What the script prints.
+    Args:
+        script: Its ``# @here`` is the line in question.
+        titles: Stages in their order, with whether they are graphs, and their groups.
+        graphs: The graphs on the way down.
+        nodes: Of the graph ``drawn``, in their order.
+        document: A stage and a part of its text.
+        here: A stage and a part of its row that came from the line.
+        linked: The rows of another stage that belong to that row.
+        down: Where the debugger comes to from the line, the last of it included.
+        printed: What the script prints.
     """
 
     pipeline: str

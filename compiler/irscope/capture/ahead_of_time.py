@@ -19,10 +19,8 @@ _BEGINS, _FAILS, _ENDS = "dynamo_start", "dynamo_error", "compilation_metrics"
 class AheadOfTime:
     """Adds the records and facts that PyTorch does not write of these compiles.
 
-    Parameters
-    ----------
-    receive
-        Takes a record as PyTorch would have written it.
+    Args:
+        receive: Takes a record as PyTorch would have written it.
     """
 
     def __init__(self, book: RunBook, receive: Callable[[Record], None]) -> None:

@@ -17,10 +17,9 @@ class Capture:
     A pipeline that runs after Dynamo derives from `irscope.capture.dynamo.DynamoCapture`; one that takes the
     script's program and compiles it in its own way derives from `irscope.capture.programs.ProgramCapture`.
 
-    Parameters
-    ----------
-    book
-        Where all that is seen goes; it also holds the request.  What is called by PyTorch goes through `RunBook.guarded`.
+    Args:
+        book: Where all that is seen goes; it also holds the request.  What is called by PyTorch goes through
+            `RunBook.guarded`.
     """
 
     def __init__(self, book: RunBook) -> None:

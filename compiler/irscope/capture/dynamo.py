@@ -30,12 +30,9 @@ from irscope.vocabulary.stages import StageKind
 class DynamoCapture(Capture):
     """Receives PyTorch's trace.  A pipeline that runs after Dynamo overrides what comes after Dynamo.
 
-    Attributes
-    ----------
-    EVENTS
-        By event of the trace the stage whose text its record carries.
-    PHASES
-        By event what is going on from then on, for a status line; ``{}`` is the number of the frame.
+    Attributes:
+        EVENTS: By event of the trace the stage whose text its record carries.
+        PHASES: By event what is going on from then on, for a status line; ``{}`` is the number of the frame.
     """
 
     EVENTS: Mapping[str, StageKind] = DYNAMO_EVENTS

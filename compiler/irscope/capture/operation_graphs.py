@@ -25,12 +25,9 @@ Frames = tuple[tuple[str, int, str], ...]
 class Tensor:
     """What is known about the result of an operation.
 
-    Parameters
-    ----------
-    dtype
-        PyTorch's name: ``float32``.
-    sizes
-        Numbers, or text where they are symbolic; None if they are unknown.
+    Args:
+        dtype: PyTorch's name: ``float32``.
+        sizes: Numbers, or text where they are symbolic; None if they are unknown.
     """
 
     dtype: str
@@ -56,26 +53,16 @@ class Tensor:
 class Operation:
     """One node of a graph.
 
-    Parameters
-    ----------
-    name
-        A name in Python, unique in the graph (`Names`).
-    op
-        ``placeholder``, ``get_attr``, ``call_function`` or ``output``.
-    target
-        What is called (``onnx.Gemm``), or the path of an attribute.
-    inputs
-        The names of the nodes that it takes, in order.
-    written
-        Its arguments as they are printed.
-    frames
-        Where it came from.
-    module
-        Path and class of its ``nn.Module``.
-    sources
-        The names of the nodes that it came from in the graph above.
-    note
-        A comment that is printed after it.
+    Args:
+        name: A name in Python, unique in the graph (`Names`).
+        op: ``placeholder``, ``get_attr``, ``call_function`` or ``output``.
+        target: What is called (``onnx.Gemm``), or the path of an attribute.
+        inputs: The names of the nodes that it takes, in order.
+        written: Its arguments as they are printed.
+        frames: Where it came from.
+        module: Path and class of its ``nn.Module``.
+        sources: The names of the nodes that it came from in the graph above.
+        note: A comment that is printed after it.
     """
 
     name: str
@@ -93,10 +80,8 @@ class Operation:
 class Names:
     """Names in Python for the values of one compile's graphs; a value keeps its name in all of them.
 
-    Parameters
-    ----------
-    taken
-        Names of other values.
+    Args:
+        taken: Names of other values.
     """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
@@ -134,18 +119,12 @@ def written_graph(
 ) -> tuple[str, dict[str, Any]]:
     """The text of a graph and its data.
 
-    Parameters
-    ----------
-    title
-        The name of the class in the text.
-    number
-        Number of the graph in its run (`NodeWriter.number`).
-    operations
-        In the order of the graph, the output last.
-    above
-        The number of the graph that the sources are in.
-    passed
-        What made this graph of that one.
+    Args:
+        title: The name of the class in the text.
+        number: Number of the graph in its run (`NodeWriter.number`).
+        operations: In the order of the graph, the output last.
+        above: The number of the graph that the sources are in.
+        passed: What made this graph of that one.
     """
     return _text_of(title, operations), _data_of(number, operations, above, passed)
 

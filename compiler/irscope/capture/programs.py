@@ -43,10 +43,8 @@ def place_of(program: Program) -> tuple[str, str, int]:
 def named_place_of(program: Program, arguments: Any = ()) -> tuple[str, str, int]:
     """What the user passed to ``torch.compile`` by its name, as the compile has it, and file and first line of its code.
 
-    Parameters
-    ----------
-    arguments
-        Those of its call, which tell more about the methods of a class.
+    Args:
+        arguments: The arguments of its call, which tell more about the methods of a class.
     """
     function, file, line = place_of(program)
     return name_of_program(program, arguments) or function, file, line
@@ -66,12 +64,9 @@ class ProgramCapture(Capture):
     def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
         """Compiles a program and puts its stages.
 
-        Parameters
-        ----------
-        args, kwargs
-            Those of the first call; they must not be changed.
-        compile
-            The compile of the run; its id is what stages are put under.
+        Args:
+            args, kwargs: The arguments of the first call; they must not be changed.
+            compile: The compile of the run; its id is what stages are put under.
 
         Returns what is called in place of the program.  Whatever is raised, but `NotLoweredError`, is a capture gap, and
         the program itself runs from then on.
@@ -130,12 +125,9 @@ class ProgramCapture(Capture):
     def begin(self, function: str, file: str, line: int, program: str = "", lines: Lines = ()) -> Compile:
         """A new compile of the run, of what is defined at a place.
 
-        Parameters
-        ----------
-        program
-            The name of what was passed to ``torch.compile``.
-        lines
-            Those that call it.
+        Args:
+            program: The name of what was passed to ``torch.compile``.
+            lines: The lines that call it.
         """
         name = f"{self._count}/0"
         self._count += 1

@@ -26,10 +26,8 @@ class ProgressTeller:
 
     Frames are counted from 1, in the order in which Dynamo came to them.
 
-    Parameters
-    ----------
-    phases
-        As `DYNAMO_PHASES`.
+    Args:
+        phases: As `DYNAMO_PHASES`.
     """
 
     def __init__(self, send: Callable[[Progress], None], phases: Mapping[str, str]) -> None:
@@ -43,10 +41,8 @@ class ProgressTeller:
     def phase(self, event: str, compile: Compile, backward: bool = False) -> None:
         """A record of the trace; most events are not a phase.
 
-        Parameters
-        ----------
-        backward
-            Whether it is about the backward graph alone.
+        Args:
+            backward: Whether it is about the backward graph alone.
         """
         words = self._phases.get(event)
         if words is None:
@@ -69,10 +65,8 @@ class ProgressTeller:
     def kernels(self, compile: Compile, done: int, total: int) -> None:
         """Compiles at most this many of a graph's kernels.
 
-        Parameters
-        ----------
-        done
-            -1: one more begins, if they are compiled one by one.
+        Args:
+            done: -1: one more begins, if they are compiled one by one.
         """
         if done < 0:
             done = self._kernels.get(compile.id, 0)

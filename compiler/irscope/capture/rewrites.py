@@ -19,11 +19,9 @@ def sources_of(
 ) -> _Sources:
     """Maps each operation of the later graph to the names of the earlier operations that it came from.
 
-    Parameters
-    ----------
-    hint
-        For an operation whose value is new: a value of the earlier graph that it stands for, by what the system calls
-        it; empty if nothing tells.
+    Args:
+        hint: For an operation whose value is new: a value of the earlier graph that it stands for, by what the system
+            calls it; empty if nothing tells.
     """
     return _Rewrite(before, after, hint).sources()
 

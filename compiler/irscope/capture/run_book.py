@@ -59,24 +59,16 @@ def _locked(write: Callable[Concatenate[RunBook, _P], _R]) -> Callable[Concatena
 class RunBook:
     """Writes what is known about a run, and knows what has been written.
 
-    Parameters
-    ----------
-    request
-        What was asked for.
-    send
-        Tells who started the run what happens.
-    keep
-        Takes what only the store keeps; None: nobody keeps it.
+    Args:
+        request: What was asked for.
+        send: Tells who started the run what happens.
+        keep: Takes what only the store keeps; None: nobody keeps it.
 
-    Attributes
-    ----------
-    stage_refs
-        All stages that were written, by ID.
-    compiles, findings
-        What is known so far.
-    operations
-        How many operations the captured graphs have, of those compiles that PyTorch has no count for; who compiles a
-        program in its own way adds the id of its compile.
+    Attributes:
+        stage_refs: All stages that were written, by ID.
+        compiles, findings: What is known so far.
+        operations: How many operations the captured graphs have, of those compiles that PyTorch has no count for; who
+            compiles a program in its own way adds the id of its compile.
     """
 
     def __init__(
@@ -176,10 +168,8 @@ class RunBook:
     def current(self, event: str = "stage") -> tuple[str, int] | None:
         """The compile that is going on in this thread, by its name in the run, and how often it was restarted.
 
-        Parameters
-        ----------
-        event
-            What has happened in it.
+        Args:
+            event: What has happened in it.
         """
         if (known := getattr(self._local, "compile", None)) is not None:
             return known, 0
@@ -209,16 +199,11 @@ class RunBook:
     ) -> str:
         """Writes a stage of a compile.
 
-        Parameters
-        ----------
-        name
-            Its kind.
-        attempt
-            How often the compile was restarted: its stages are then written again.
-        data
-            What the text does not tell, as plain JSON values.
-        backward
-            Whether it belongs to the lowering of the backward graph.
+        Args:
+            name: Its kind.
+            attempt: How often the compile was restarted: its stages are then written again.
+            data: What the text does not tell, as plain JSON values.
+            backward: Whether it belongs to the lowering of the backward graph.
 
         Returns the id of the stage.
         """
@@ -242,14 +227,10 @@ class RunBook:
     ) -> None:
         """Writes a stage whose id is known, over what it was.
 
-        Parameters
-        ----------
-        text
-            None: it is made from the data when it is read.
-        shift
-            Where it is in the order of the stages, relative to others of its kind.
-        language
-            Language of its text, if the kind does not say it.
+        Args:
+            text: None: it is made from the data when it is read.
+            shift: Where it is in the order of the stages, relative to others of its kind.
+            language: Language of its text, if the kind does not say it.
         """
         ref = StageRef(id, name, language or stage_kind(name).language, len(text or ""))
         self.write_version(compile, ref, text, position(name, backward) + shift, data)

@@ -44,14 +44,10 @@ def put_version(
 ) -> None:
     """Puts a graph as a version of a stage, which the stage's last version comes after.
 
-    Parameters
-    ----------
-    compile
-        The id of the compile.
-    passed
-        The pass that made it, the ``number``-th that changed the graph.
-    suffix
-        What follows the name of the kind in the stage's id: ``-backward``.
+    Args:
+        compile: The id of the compile.
+        passed: The pass that made it, the ``number``-th that changed the graph.
+        suffix: What follows the name of the kind in the stage's id: ``-backward``.
     """
     old, new = before.shapes, after.shapes
     data = {

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
-from irscope.cli.shared_arguments import add_store
+from irscope.cli.shared_arguments import add_python, add_store
 from irscope.vocabulary.command_line import Parser
 
 DESCRIPTION = """\
@@ -28,8 +25,5 @@ def add_options(command: Parser) -> None:
         help="without --allow-run: a folder whose traces the client may open, beside the working folder; may be repeated",
     )  # fmt: skip
     add_store(command)
-    command.add_argument(
-        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter that runs scripts (default: %(default)s; variable IRSCOPE_PYTHON)",
-    )  # fmt: skip
+    add_python(command, "interpreter that runs scripts")
     command.set_defaults(do=("agents", "serve"))

@@ -71,16 +71,11 @@ def judged(
 ) -> ScriptCheck:
     """The check of one script.
 
-    Parameters
-    ----------
-    name
-        The script as it was typed.
-    report, shown
-        As the run left it, and with the findings that are not hidden.
-    fail_on
-        From `irscope.findings.verdicts.read_fail_on`.
-    limits
-        Bounds by name.
+    Args:
+        name: The script as it was typed.
+        report, shown: As the run left it, and with the findings that are not hidden.
+        fail_on: From `irscope.findings.verdicts.read_fail_on`.
+        limits: Bounds by name.
     """
     failing = tuple(at for at, finding in enumerate(shown.findings) if fails(finding, fail_on))
     numbers = measured(report, shown, limits)

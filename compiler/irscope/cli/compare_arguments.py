@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from irscope.cli import entry_arguments
 from irscope.cli.numbers import whole_number
-from irscope.cli.shared_arguments import add_json_and_store
+from irscope.cli.shared_arguments import add_cwd, add_json_and_store, add_python
 from irscope.vocabulary.lanes import DEFAULT_ROUNDS
 
 DESCRIPTION = """\
@@ -35,9 +33,6 @@ def add_to(compare: argparse.ArgumentParser) -> None:
         help="rounds of timings (default: %(default)s)",
     )
     compare.add_argument("--output", action="store_true", help="show what the script prints, on stderr")
-    compare.add_argument(
-        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
-    )  # fmt: skip
-    compare.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+    add_python(compare)
+    add_cwd(compare)
     compare.set_defaults(do=("comparing", "compare"))

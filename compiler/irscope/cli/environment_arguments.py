@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
+
+from irscope.cli.shared_arguments import add_python
 
 DESCRIPTION = """\
 Makes a virtual environment with the packages that a pipeline needs, in irscope's cache, so that your own environment
@@ -23,8 +23,5 @@ def add_to(env: argparse.ArgumentParser) -> None:
     env.add_argument("pipeline", metavar="NAME", help="the pipeline; `irscope pipelines` lists them")
     env.add_argument("--yes", action="store_true", help="do not ask")
     env.add_argument("--folder", metavar="DIR", help="where to make it (default: in the cache of irscope)")
-    env.add_argument(
-        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter to make it from (default: %(default)s; variable IRSCOPE_PYTHON)",
-    )  # fmt: skip
+    add_python(env, "interpreter to make it from")
     env.set_defaults(do=("environments", "create"))

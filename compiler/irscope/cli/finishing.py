@@ -38,10 +38,8 @@ def finish(
 ) -> None:
     """Checks, prints and tidies up after a run.  Raises OutputError if the report cannot be printed.
 
-    Parameters
-    ----------
-    gaps
-        Those that were told while the run went on: on a full disk the store knows neither these nor the outcome.
+    Args:
+        gaps: Gaps that were told while the run went on: on a full disk the store knows neither these nor the outcome.
     """
     if options.check_without_compile:
         from irscope.driver.checking import check_without_compile

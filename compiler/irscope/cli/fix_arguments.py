@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from irscope.cli.numbers import seconds
+from irscope.cli.shared_arguments import add_cwd, add_python
 
 DESCRIPTION = """\
 Runs SCRIPT and tries each fix of its findings before it is shown: the changed text runs beside the original one, and a
@@ -36,10 +35,7 @@ def add_to(fix: argparse.ArgumentParser) -> None:
         "--measure", action="store_true",
         help="run the script through the whole pipeline with and without the verified fixes, and time both in turns; where sizes are dynamic, also with static ones",
     )  # fmt: skip
-    fix.add_argument(
-        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
-    )  # fmt: skip
-    fix.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+    add_python(fix)
+    add_cwd(fix)
     fix.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
     fix.set_defaults(do=("fixing", "fix"))

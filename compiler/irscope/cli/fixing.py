@@ -268,10 +268,8 @@ def _summary(verified: int, findings: int, together: int) -> Iterator[str]:
 def _words(one: Candidate | Patch, title: str, which: str) -> Iterator[str]:
     """What a fix costs, what it changes and what was compared; or why it is not verified.
 
-    Parameters
-    ----------
-    which
-        What is said of a verified one.
+    Args:
+        which: What is said of a verified one.
     """
     proof = one.proof
     if proof.status is not Status.VERIFIED:

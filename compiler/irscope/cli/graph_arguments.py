@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from irscope.cli.numbers import whole_number
-from irscope.cli.shared_arguments import add_json_and_store, add_target
+from irscope.cli.shared_arguments import add_json_and_store, add_run, add_target
 from irscope.vocabulary.graph_looks import MOST_NODES, THEMES
 
 DESCRIPTION = """\
@@ -31,7 +31,7 @@ def add_to(graph: argparse.ArgumentParser) -> None:
     """Adds all of them to a parser."""
     graph.description = DESCRIPTION
     add_json_and_store(graph)
-    graph.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
+    add_run(graph)
     graph.add_argument(
         "--stage", metavar="NAME", required=True, help="a graph by name (forward-graph) or by id (0/0/forward-graph)"
     )

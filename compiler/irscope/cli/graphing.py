@@ -30,20 +30,13 @@ from irscope.vocabulary.visible import printable
 class Drawing:
     """What a picture shows (docs/json.md).
 
-    Parameters
-    ----------
-    file
-        None: it went to standard output, or ``dot`` has it.
-    engine
-        The layout engine of Graphviz; empty for DOT.
-    boxes
-        What is drawn: operations, inputs and folded modules.
-    folded
-        Modules that are drawn as one box.
-    dot
-        Where no file was named.
-    text
-        With ``--text``, in place of ``dot``.
+    Args:
+        file: None: it went to standard output, or ``dot`` has it.
+        engine: The layout engine of Graphviz; empty for DOT.
+        boxes: What is drawn: operations, inputs and folded modules.
+        folded: Modules that are drawn as one box.
+        dot: Where no file was named.
+        text: With ``--text``, in place of ``dot``.
     """
 
     run: str

@@ -65,10 +65,8 @@ def _rows(compiles: Iterable[IndexedCompile]) -> list[list[str]]:
 def follow(options: argparse.Namespace, folder: str, wait: Callable[[], bool] | None = None) -> int:
     """Prints each compile of a log as it is written, until Ctrl-C.
 
-    Parameters
-    ----------
-    wait
-        Waits for more, and says whether to go on; None: half a second, always.
+    Args:
+        wait: Waits for more, and says whether to go on; None: half a second, always.
     """
     try:
         with TraceIndex(log_in(options.trace, options.log), folder) as index:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from irscope.cli.numbers import whole_number
-from irscope.cli.shared_arguments import add_json_and_store, add_target
+from irscope.cli.shared_arguments import add_json_and_store, add_run, add_target
 
 DESCRIPTION = """\
 Runs one Triton kernel of a stored run by Triton's interpreter, without a GPU, and compares what it writes with the nodes of
@@ -27,7 +27,7 @@ def add_to(kernel: argparse.ArgumentParser) -> None:
     """Adds all of them to a parser."""
     kernel.description = DESCRIPTION
     add_json_and_store(kernel)
-    kernel.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
+    add_run(kernel)
     kernel.add_argument("--kernel", metavar="NAME", required=True, help="the kernel, or the ID of its stage")
     kernel.add_argument("--script", metavar="FILE", help="run this script by the interpreter up to its own launch of the kernel, and check that; tensors must be on the CPU")  # fmt: skip
     kernel.add_argument("--arguments", metavar="ARGUMENT", nargs="*", default=[], help="arguments of that script")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
+from irscope.cli.shared_arguments import add_python
 from irscope.vocabulary.command_line import Parser
 
 DESCRIPTION = """\
@@ -18,8 +16,5 @@ def add_to(pipelines: Parser) -> None:
     pipelines.description = DESCRIPTION
     pipelines.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
     pipelines.add_argument("--again", action="store_true", help="repeat the trials that succeeded before")
-    pipelines.add_argument(
-        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter in which they are tried (default: %(default)s; variable IRSCOPE_PYTHON)",
-    )  # fmt: skip
+    add_python(pipelines, "interpreter in which they are tried")
     pipelines.set_defaults(do=("pipelining", "list_pipelines"))

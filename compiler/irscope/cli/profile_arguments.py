@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from irscope.cli import entry_arguments
 from irscope.cli.numbers import whole_number
-from irscope.cli.shared_arguments import add_json_and_store
+from irscope.cli.shared_arguments import add_cwd, add_json_and_store, add_python
 from irscope.pipelines.registry import pipeline_named
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE
 
@@ -54,11 +52,8 @@ def add_to(profile: argparse.ArgumentParser) -> None:
         "--against", metavar="NAMES", type=_pipelines, default=(),
         help="also time each graph between breaks through these pipelines, with commas, beside Inductor: onnx,openvino (minutes)",
     )  # fmt: skip
-    profile.add_argument(
-        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
-    )  # fmt: skip
-    profile.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+    add_python(profile)
+    add_cwd(profile)
     profile.set_defaults(do=("profiling", "profile"))
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from irscope.cli.piece_tables import piece_lines
 from irscope.cli.rank_tables import rank_lines
 from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
+from irscope.comparing.piece_matrix import piece_matrix
 from irscope.findings.standing import Next, RunStanding, State, documented, sentence, standing_of
 from irscope.protocol import (
     PREDICTED,
     CompileOutcome,
     Finding,
     OutcomeKind,
+    Piece,
     Range,
     Report,
     Severity,
@@ -106,10 +107,8 @@ def is_script(path: str) -> bool:
 def finding_lines(finding: Finding, paint: Paint, members: tuple[str, str] = ("rank", "ranks")) -> list[str]:
     """One finding: its words, its source with carets, why, and what to do.
 
-    Parameters
-    ----------
-    members
-        What `Finding.ranks` counts (`Report.members`).
+    Args:
+        members: What `Finding.ranks` counts (`Report.members`).
     """
     style = _SEVERITY_STYLE[finding.severity]
     start = finding.range.start
@@ -239,3 +238,19 @@ def _closing(report: Report, paint: Paint) -> str:
         f"run {printable(report.run)}",
     ]
     return f"{said}\n" + "\n".join(listed_in(facts, paint.columns))
+
+
+_MOST_ROWS, _MOST_COLUMNS = 40, 8
+
+
+def piece_lines(pieces: Sequence[Piece], paint: Paint) -> list[str]:
+    """The matrix, and an empty line after it."""
+    found = piece_matrix(pieces, _MOST_ROWS, _MOST_COLUMNS)
+    cells = [[printable(row.title), *(printable(cell) or "–" for cell in row.cells)] for row in found.rows]
+    lines = [paint(f"Pieces by size ({found.note}):", "dim")]
+    lines += table(["piece", *map(printable, found.sizes)], cells, paint, whole=frozenset({0}))
+    if found.hidden_rows or found.hidden_sizes:
+        lines.append(
+            paint(f"and {found.hidden_rows} more pieces, {found.hidden_sizes} more sizes (--json has all)", "dim")
+        )
+    return [*lines, ""]

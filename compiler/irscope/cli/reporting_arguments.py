@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from irscope.cli.shared_arguments import add_json_and_store, add_target
+from irscope.cli.shared_arguments import add_json_and_store, add_run, add_target
 from irscope.reporting.redaction import REDACTIONS
 from irscope.vocabulary.suggestions import listed
 
@@ -23,7 +23,7 @@ def add_to(report: argparse.ArgumentParser) -> None:
     """Adds all of them to a parser."""
     report.description = DESCRIPTION
     add_json_and_store(report)
-    report.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
+    add_run(report)
     add_target(report)
     report.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write")
     report.add_argument(

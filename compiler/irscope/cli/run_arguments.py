@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from irscope.cli import entry_arguments, limits, rank_arguments
-from irscope.cli.shared_arguments import add_json_and_store
+from irscope.cli.shared_arguments import add_cwd, add_json_and_store, add_python
 from irscope.protocol import DEFAULT_PIPELINE
 from irscope.vocabulary.command_line import Parser
 from irscope.vocabulary.severity_option import severity_option
@@ -80,17 +78,14 @@ def add_to(run: Parser) -> None:
 def add_shared(run: argparse.ArgumentParser) -> None:
     """Adds those that both commands have."""
     limits.add_flags(run, "run")
-    run.add_argument(
-        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter that runs the script; it needs only torch 2.9 or newer (default: %(default)s; variable IRSCOPE_PYTHON)",
-    )  # fmt: skip
+    add_python(run, "interpreter that runs the script; it needs only torch 2.9 or newer")
     run.add_argument("--baseline", metavar="FILE", help="hide the findings in this baseline file")
     run.add_argument("--write-baseline", metavar="FILE", help="write the findings to this baseline file")
     run.add_argument(
         "--severity", metavar="CODE=LEVEL", action="append", type=severity_option, default=[],
         help="error, warning, information, hint or off for a code (GB0059) or a kind (recompilation); may be repeated",
     )  # fmt: skip
-    run.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
+    add_cwd(run)
     run.add_argument(
         "--pipeline", metavar="NAME", default=DEFAULT_PIPELINE,
         help="the compiler that the programs go through (default: %(default)s); `irscope pipelines` lists them",

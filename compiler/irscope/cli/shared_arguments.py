@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 
 from irscope.store.file import default_path
 
@@ -35,3 +37,23 @@ def add_store(command: argparse.ArgumentParser) -> None:
         default=default_path(),
         help="file of the run store (default: %(default)s; variable IRSCOPE_STORE)",
     )
+
+
+def add_python(command: argparse.ArgumentParser, what: str = "interpreter that runs the script") -> None:
+    """Adds which interpreter is used, and says for what."""
+    command.add_argument(
+        "--python",
+        metavar="PATH",
+        default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
+        help=f"{what} (default: %(default)s; variable IRSCOPE_PYTHON)",
+    )
+
+
+def add_run(command: argparse.ArgumentParser) -> None:
+    """Adds which run of the store is asked about."""
+    command.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
+
+
+def add_cwd(command: argparse.ArgumentParser) -> None:
+    """Adds where the script runs."""
+    command.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")

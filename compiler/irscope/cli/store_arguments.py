@@ -6,7 +6,7 @@ import os
 import sys
 
 from irscope.cli.numbers import seconds_or_zero, whole_number
-from irscope.cli.shared_arguments import add_json_and_store, add_target
+from irscope.cli.shared_arguments import add_json_and_store, add_run, add_target
 from irscope.vocabulary.command_line import Parser
 
 _EXPLAIN = """\
@@ -54,7 +54,7 @@ def add_list(list_: Parser) -> None:
 def add_show(show: Parser) -> None:
     """Adds those of ``irscope show``."""
     add_json_and_store(show)
-    show.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
+    add_run(show)
     show.add_argument("--compile", metavar="ID", help="a compile, as in 0/0")
     show.add_argument(
         "--stage", metavar="NAME", help="a stage by name (post-grad-graph) or by id (0/0/post-grad-graph)"
@@ -104,7 +104,7 @@ def add_explain(explain: Parser) -> None:
     """Adds those of ``irscope explain``."""
     explain.description = _EXPLAIN
     add_json_and_store(explain)
-    explain.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
+    add_run(explain)
     explain.add_argument(
         "--fusion", metavar=("K1", "K2"), nargs=2, required=True,
         help="two kernels, nodes of the schedule (op3) or nodes of the post-grad graph (mul_1)",

@@ -70,11 +70,6 @@ def middle_cut(text: str, width: int, mark: str = "…") -> str:
     return _first(text, room // 2) + mark + _first(text[::-1], room - room // 2)[::-1]
 
 
-def end_cut(text: str, width: int, mark: str = "…") -> str:
-    """The text in at most this many columns, cut at its end."""
-    return text if width_of(text) <= width else _first(text, max(width - width_of(mark), 0)) + mark
-
-
 def _first(text: str, width: int) -> str:
     taken = 0
     for i, character in enumerate(text):

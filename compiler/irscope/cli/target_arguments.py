@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
-from irscope.cli.shared_arguments import add_json_and_store
+from irscope.cli.shared_arguments import add_json_and_store, add_python
 
 _TARGETS = """\
 Lists the devices whose bounds `irscope show --costs --target` gives: what each is, and what it can do at most.  Every
@@ -40,8 +38,5 @@ def add_verify(command: argparse.ArgumentParser) -> None:
         "--untuned", action="store_true",
         help="predict what is chosen by timing, too, instead of taking it from the real run (without --predicted)",
     )  # fmt: skip
-    command.add_argument(
-        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
-    )  # fmt: skip
+    add_python(command)
     command.set_defaults(do=("verifying", "verify"), module=None, pytest=None, model=None)

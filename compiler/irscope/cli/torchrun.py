@@ -21,10 +21,8 @@ _AS_RANK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "as_rank.py"
 def command_of(options: argparse.Namespace, given: Sequence[str]) -> list[str]:
     """The command line of torchrun.
 
-    Parameters
-    ----------
-    given
-        The arguments of ``irscope run``; each rank gets them without what is torchrun's.
+    Args:
+        given: The arguments of ``irscope run``; each rank gets them without what is torchrun's.
 
     Raises LookupError if the options do not fit together.
     """

@@ -55,10 +55,9 @@ def tree_lines(
 ) -> list[str]:
     """A tree as a table, of which the nodes with most of the first measure are shown; what is around each is there.
 
-    Parameters
-    ----------
-    share, whole
-        The title of the share of the first measure, and of what it is one; without the whole there is none.
+    Args:
+        share, whole: The title of the share of the first measure, and of what it is one; without the whole there is
+            none.
     """
     if len(tree.nodes) < 2:
         return []

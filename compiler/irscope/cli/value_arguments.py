@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 from irscope.cli import limits
 from irscope.cli.numbers import whole_number
-from irscope.cli.shared_arguments import add_json_and_store, add_target
+from irscope.cli.shared_arguments import add_cwd, add_json_and_store, add_python, add_target
 from irscope.vocabulary.command_line import Parser
 
 _VALUES = """\
@@ -82,9 +79,6 @@ def _add_run(numbers: Parser, name: str) -> None:
     numbers.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead, by its dotted name")
     numbers.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
     limits.add_flags(numbers, name)
-    numbers.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
-    numbers.add_argument(
-        "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
-    )  # fmt: skip
+    add_cwd(numbers)
+    add_python(numbers)
     numbers.set_defaults(do=("values", name), pytest=None, model=None)

@@ -22,14 +22,10 @@ _MOST_TEXT = 500
 class Won:
     """A choice that won.
 
-    Parameters
-    ----------
-    choice
-        By a name that is the same in every run: the template with its configuration, or the library call.
-    seconds
-        What it took; None if that was not measured again.
-    other_seconds
-        What the choice that won in the other run took in this one; None if it was not tried, or failed.
+    Args:
+        choice: By a name that is the same in every run: the template with its configuration, or the library call.
+        seconds: What it took; None if that was not measured again.
+        other_seconds: What the choice that won in the other run took in this one; None if it was not tried, or failed.
     """
 
     choice: str

@@ -49,16 +49,12 @@ class Side:
 class KernelCheck:
     """One kernel of the real device.
 
-    Parameters
-    ----------
-    source
-        ``same`` to the byte but for the hash of PyTorch and Triton, ``renumbered`` if the number in its name differs,
-        too, ``different`` from the predicted one of its name, or ``missing``.
-    code
-        The PTX or AMDGCN: ``same`` but for places in files and the version of PTX, ``different``, or ``unknown`` if
-        the sources differ, the device chose another configuration, or it has none.
-    why
-        What differs; empty if nothing does.
+    Args:
+        source: ``same`` to the byte but for the hash of PyTorch and Triton, ``renumbered`` if the number in its name
+            differs, too, ``different`` from the predicted one of its name, or ``missing``.
+        code: The PTX or AMDGCN: ``same`` but for places in files and the version of PTX, ``different``, or ``unknown``
+            if the sources differ, the device chose another configuration, or it has none.
+        why: What differs; empty if nothing does.
     """
 
     name: str

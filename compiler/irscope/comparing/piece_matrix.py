@@ -34,10 +34,8 @@ class PieceMatrix:
 def piece_matrix(pieces: Sequence[Piece], most_rows: int, most_sizes: int) -> PieceMatrix:
     """The matrix, the smallest size first.  The seconds of alike pieces are added up.
 
-    Parameters
-    ----------
-    most_rows, most_sizes
-        How many of them it has at most; it counts the others.
+    Args:
+        most_rows, most_sizes: How many of them it has at most; it counts the others.
     """
     if not pieces:
         return PieceMatrix()

@@ -101,12 +101,9 @@ def figures_of(
 ) -> PipelineFigures:
     """The figures of one pipeline.
 
-    Parameters
-    ----------
-    report
-        Its run; None if there is none.
-    measured
-        What its process told: ``programs`` and ``rounds``, as `irscope.driver.rounds.Measured` has them.
+    Args:
+        report: Its run; None if there is none.
+        measured: What its process told: ``programs`` and ``rounds``, as `irscope.driver.rounds.Measured` has them.
     """
     programs, rounds = measured.get("programs") or [], measured.get("rounds") or []
     why = problem or ("" if programs else "The script calls no program that torch.compile made.")

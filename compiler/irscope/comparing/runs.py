@@ -87,11 +87,9 @@ class RunDiff:
 def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | None = None) -> RunDiff:
     """Compares two stored runs.
 
-    Parameters
-    ----------
-    targets
-        Compare the predictions of the older run for the first of them with those of the newer run for the second.  Then
-        kernels are the same if only the figures of the device in their source differ.
+    Args:
+        targets: Compare the predictions of the older run for the first of them with those of the newer run for the
+            second.  Then kernels are the same if only the figures of the device in their source differ.
 
     Raises LookupError if one of the runs is not there, or has no predictions for its target, or only such that failed.
     """

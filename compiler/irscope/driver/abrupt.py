@@ -10,12 +10,9 @@ from irscope.system.last_words import Ending
 def gap_of(ending: Ending, was_told: bool, is_followed: bool = False) -> CaptureGap | None:
     """What is not captured because of the way in which a run ended; None if nothing is missing.
 
-    Parameters
-    ----------
-    was_told
-        Whether the script's process has told through the pipe that its main module ended.
-    is_followed
-        Whether processes that the script started were captured: a program in its place is one of them.
+    Args:
+        was_told: Whether the script's process has told through the pipe that its main module ended.
+        is_followed: Whether processes that the script started were captured: a program in its place is one of them.
     """
     if ending.program and not is_followed:
         return CaptureGap(f"what `{ending.program}` did", "the script replaced its own process with it (os.exec)")
@@ -28,12 +25,9 @@ def gap_of(ending: Ending, was_told: bool, is_followed: bool = False) -> Capture
 def abrupt_end(code: int, how: str, ending: Ending) -> tuple[OutcomeKind, str]:
     """The kind of outcome, and the message, of a process that ended before its main module did.
 
-    Parameters
-    ----------
-    code
-        Its exit code, or minus the signal.
-    how
-        The same in words.
+    Args:
+        code: Its exit code, or minus the signal.
+        how: The same in words.
     """
     kind = OutcomeKind.CRASHED if code < 0 else OutcomeKind.SCRIPT_ERROR if code else OutcomeKind.COMPLETED
     if ending.program:

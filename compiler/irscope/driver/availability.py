@@ -41,10 +41,8 @@ class Status(str, enum.Enum):
 class Variant:
     """What is known about a backend that a package has registered, or about another variant of a pipeline.
 
-    Parameters
-    ----------
-    why
-        Why it does not work, or why that is not known; empty if it works, or was not tried.
+    Args:
+        why: Why it does not work, or why that is not known; empty if it works, or was not tried.
     """
 
     name: str
@@ -56,18 +54,12 @@ class Variant:
 class Availability:
     """What is known about a pipeline in an interpreter.
 
-    Parameters
-    ----------
-    why
-        Why it is not available, or not known; empty if it is available, or was not tried.
-    install
-        The command that installs what is missing; empty if that is not the problem.
-    stages
-        The names of its kinds of stages.
-    variants
-        What packages have registered for it.
-    python
-        The interpreter that it runs in: the one that was asked about, or that of its environment.
+    Args:
+        why: Why it is not available, or not known; empty if it is available, or was not tried.
+        install: The command that installs what is missing; empty if that is not the problem.
+        stages: The names of its kinds of stages.
+        variants: What packages have registered for it.
+        python: The interpreter that it runs in: the one that was asked about, or that of its environment.
     """
 
     name: str
@@ -96,20 +88,14 @@ def availability_of(
 ) -> list[Availability]:
     """Tries each pipeline in an interpreter.
 
-    Parameters
-    ----------
-    python
-        The interpreter: a path, or a name that is looked up.
-    cache
-        A JSON file that keeps which trials succeeded, with which versions of the packages.  A failure is not kept: the
-        user may just have repaired its cause.
-    again
-        Whether to repeat trials that succeeded before.
-    with_trials
-        Whether to make trials.  Without them a pipeline of which no trial succeeded before is `Status.UNTRIED`, and so
-        is each variant.
-    on_trial
-        Called with the name of a pipeline before its trial, which may take a minute.
+    Args:
+        python: The interpreter: a path, or a name that is looked up.
+        cache: A JSON file that keeps which trials succeeded, with which versions of the packages.  A failure is not
+            kept: the user may just have repaired its cause.
+        again: Whether to repeat trials that succeeded before.
+        with_trials: Whether to make trials.  Without them a pipeline of which no trial succeeded before is
+            `Status.UNTRIED`, and so is each variant.
+        on_trial: Called with the name of a pipeline before its trial, which may take a minute.
     """
     path = shutil.which(python)
     runs_in = {one.name: interpreter_of(one, path) if path is not None else python for one in pipelines}

@@ -44,14 +44,10 @@ def breaks_removed(
 ) -> Profile:
     """The same profile, whose breaks and recompilations say what a step takes without them, or why that is not known.
 
-    Parameters
-    ----------
-    spec
-        The run of the profile; the fixes are proven in the fast lane and timed in its own.
-    report
-        Report of the profile's run.
-    on_step
-        Called with what begins now, in few words.
+    Args:
+        spec: The run of the profile; the fixes are proven in the fast lane and timed in its own.
+        report: Report of the profile's run.
+        on_step: Called with what begins now, in few words.
     """
     plain = dataclasses.replace(spec, profile=0, rounds="")
     breaks = [(one.file, one.line, one.code) for one in profile.breaks]

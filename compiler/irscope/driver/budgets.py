@@ -15,12 +15,9 @@ _SAMPLE_SECONDS = 0.1
 class Limits:
     """Watches over the limits of one run that can be seen from outside its process.
 
-    Parameters
-    ----------
-    budget
-        The limits.
-    started
-        When the run began, on the monotonic clock.
+    Args:
+        budget: The limits.
+        started: When the run began, on the monotonic clock.
     """
 
     def __init__(self, budget: Budget, started: float) -> None:

@@ -69,16 +69,11 @@ def check_without_compile(
     An error in compiled code and a compile error learn it in their finding.  Another exception is a separate
     finding if the script works without compile, and else the outcome says that it does not.
 
-    Parameters
-    ----------
-    spec
-        What the run was asked for.
-    on_message
-        Called with the progress, and with the finding as it is now.
-    cancel
-        Set by another thread to stop the check.
-    worker
-        As `execute` has it.
+    Args:
+        spec: What the run was asked for.
+        on_message: Called with the progress, and with the finding as it is now.
+        cancel: Set by another thread to stop the check.
+        worker: As `execute` has it.
     """
     report = store.report(run)
     found = to_check(report)

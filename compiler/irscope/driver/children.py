@@ -89,14 +89,10 @@ class _Child:
 class Children:
     """Takes in what the processes of one run send.
 
-    Parameters
-    ----------
-    new_run
-        Begins the run of a process, of which it is given the number; returns its ID.
-    request
-        What is asked of each process.
-    on_gap
-        Told what is not captured.
+    Args:
+        new_run: Begins the run of a process, of which it is given the number; returns its ID.
+        request: What is asked of each process.
+        on_gap: Told what is not captured.
 
     Raises OSError if there can be no such socket.
     """

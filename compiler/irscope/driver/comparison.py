@@ -32,10 +32,8 @@ def compared(
 
     The other parameters are those of `irscope.driver.rounds.measured`.
 
-    Raises
-    ------
-    ComparisonCancelled
-        ``cancel`` was set.  The runs that have ended stay in the store.
+    Raises:
+        ComparisonCancelled: ``cancel`` was set.  The runs that have ended stay in the store.
     """
     with tempfile.TemporaryDirectory(prefix="irscope-compare-") as folder:
         found = measured(specs, store_path, folder, rounds, on_step=on_step, on_output=on_output, cancel=cancel)

@@ -20,7 +20,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import field
 
 from irscope.driver.budgets import Limits
 from irscope.driver.children import Children
@@ -34,7 +33,6 @@ from irscope.pipelines.base import Pipeline
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import (
     DEFAULT_PIPELINE,
-    Budget,
     CaptureGap,
     Choices,
     EarlierStage,
@@ -43,12 +41,11 @@ from irscope.protocol import (
     GapSeen,
     Lane,
     Message,
-    ModelCall,
     Outcome,
     OutcomeKind,
     Raised,
+    RunOptions,
     RunRequest,
-    ValuesRequest,
 )
 from irscope.store.store import Store, StoreError
 from irscope.system import processes
@@ -61,73 +58,20 @@ from irscope.worker.client import Worker
 
 
 @dataclass(frozen=True)
-class RunSpec:
+class RunSpec(RunOptions):
     """What to run, and how.
 
-    Parameters
-    ----------
-    script
-        Path of the script, relative to the caller's working folder; for another kind of entry the dotted name of the
-        module or the node id of the test, which the interpreter looks up from its working folder.
-    args
-        Its arguments.
-    python
-        The interpreter that runs it; it needs torch, but not irscope.  A pipeline with an environment that was made of
-        this interpreter runs in that.
-    cwd
-        The script's working folder; None: the caller's, as with ``python script.py``.
-    env
-        Variables on top of this process's environment, which is taken without those of a Python debugger.
-    budget
-        Limits at which it is stopped.  That of output counts what passes through `execute`'s ``on_output`` or
-        ``on_bytes``.
-    overlays
-        Text that stands in for files, by absolute path.
-    entry
-        What ``script`` is.
-    symbolic_trace
-        Whether Dynamo's walk is recorded step by step; None: in the deep lane it is.
-    cells
-        Names of a notebook's cells in the order in which they run, with their texts in ``overlays``; none: those of
-        the file.
-    values
-        What is kept of the numbers that flow through compiled graphs; None: none.
-    pipeline
-        The name of the pipeline that the script's programs go through.
-    only_backend
-        In the fast lane: what takes all graphs, whichever backend the script asks for.
-    aot
-        In the fast lane: AOTAutograd takes all graphs; see `RunRequest.aot`.
-    without_compile
-        In the fast lane: Dynamo compiles nothing.
-    model
-        What an entry of the kind `EntryKind.MODEL` compiles and calls.
-    targets
-        Names of devices that code is generated for, too.
-    tuned
-        Path of a run store with choices by timing; see `RunRequest.tuned`.
-    configs
-        See `RunRequest.configs`.
-    fake
-        Whether tensors have no storage; see `RunRequest.fake`.
-    machine_code
-        Whether the kernels of targets are compiled; see `RunRequest.machine_code`.
-    rounds
-        The folder of a comparison; see `RunRequest.rounds`.
-    profile
-        How many calls are measured; see `RunRequest.profile`.
-    memory
-        Whether the memory of a step is measured; see `RunRequest.memory`.
-    evidence
-        A folder for evidence; see `RunRequest.evidence`.
-    trial
-        Whether it must change nothing of the user's; see `RunRequest.trial`.
-    settings, without, code
-        Other defaults of PyTorch; see `RunRequest.settings`.
-    world, rank, local_rank, local_world, fake_group
-        The rank and the job of a run that is one rank; see `RunRequest.world`.
-    job
-        The job's name, if another launcher has started its ranks; see `irscope.driver.jobs`.
+    Args:
+        script: Path of the script, relative to the caller's working folder; for another kind of entry the dotted name
+            of the module or the node id of the test, which the interpreter looks up from its working folder.
+        args: Its arguments.
+        python: The interpreter that runs it; it needs torch, but not irscope.  A pipeline with an environment that was
+            made of this interpreter runs in that.
+        cwd: The script's working folder; None: the caller's, as with ``python script.py``.
+        env: Variables on top of this process's environment, which is taken without those of a Python debugger.
+        job: The job's name, if another launcher has started its ranks; see `irscope.driver.jobs`.
+
+    Its budget of output counts what passes through `execute`'s ``on_output`` or ``on_bytes``.
     """
 
     script: str
@@ -136,35 +80,6 @@ class RunSpec:
     python: str = sys.executable
     cwd: str | None = None
     env: Mapping[str, str] | None = None
-    budget: Budget = field(default_factory=Budget)
-    overlays: Mapping[str, str] = field(default_factory=dict)
-    entry: EntryKind = EntryKind.SCRIPT
-    symbolic_trace: bool | None = None
-    cells: tuple[str, ...] = ()
-    values: ValuesRequest | None = None
-    pipeline: str = DEFAULT_PIPELINE
-    only_backend: str | None = None
-    aot: bool = False
-    without_compile: bool = False
-    model: ModelCall | None = None
-    targets: tuple[str, ...] = ()
-    rounds: str = ""
-    profile: int = 0
-    memory: bool = False
-    evidence: str = ""
-    trial: bool = False
-    tuned: str = ""
-    configs: Mapping[str, int] = field(default_factory=dict)
-    fake: bool = False
-    machine_code: bool = True
-    settings: Mapping[str, str] = field(default_factory=dict)
-    without: tuple[str, ...] = ()
-    code: Mapping[str, str] = field(default_factory=dict)
-    world: int = 0
-    rank: int = 0
-    local_rank: int = 0
-    local_world: int = 0
-    fake_group: bool = False
     job: str = ""
 
     @property
@@ -190,27 +105,18 @@ def execute(
 ) -> tuple[str, Outcome]:
     """Runs a script under capture and returns its run's id and outcome when the process has ended.
 
-    Parameters
-    ----------
-    store
-        Where the run is kept; used by this thread only, until the return.
-    on_start
-        Called with the run's id before anything runs.
-    on_message
-        Called with each message of the run as it comes.
-    on_output
-        Called with ``"stdout"`` or ``"stderr"`` and what the script printed.  None: the script writes to this
-        process's own stdout and stderr.
-    on_bytes
-        The same with the bytes as they are, in place of ``on_output``.
-    on_exit
-        Called with what the script's process ended with, -N for signal N; not where irscope ended it.
-    stdout
-        Where the script's stdout goes instead, without ``on_output`` and ``on_bytes``: a file descriptor of this process.
-    cancel
-        Set by another thread to stop the run: its processes are killed at once.
-    worker
-        A fork server of the same interpreter and environment; if it cannot serve, a fresh process does.
+    Args:
+        store: Where the run is kept; used by this thread only, until the return.
+        on_start: Called with the run's id before anything runs.
+        on_message: Called with each message of the run as it comes.
+        on_output: Called with ``"stdout"`` or ``"stderr"`` and what the script printed.  None: the script writes to
+            this process's own stdout and stderr.
+        on_bytes: The same with the bytes as they are, in place of ``on_output``.
+        on_exit: Called with what the script's process ended with, -N for signal N; not where irscope ended it.
+        stdout: Where the script's stdout goes instead, without ``on_output`` and ``on_bytes``: a file descriptor of
+            this process.
+        cancel: Set by another thread to stop the run: its processes are killed at once.
+        worker: A fork server of the same interpreter and environment; if it cannot serve, a fresh process does.
 
     No error of the script is raised here; StoreError is raised where the store cannot even begin a run.  On a full disk
     the run is kept in memory, until the store is closed, and a capture gap says so.
@@ -401,38 +307,10 @@ def _request_of_script(run: str, spec: RunSpec, store: Store, pipeline: Pipeline
         lane=spec.lane,
         store=store.path,
         argv0=spec.script if is_script else "",
-        overlays=dict(spec.overlays),
-        entry=spec.entry,
         target="" if is_script else spec.script,
-        budget=spec.budget,
-        symbolic_trace=spec.symbolic_trace,
-        cells=spec.cells,
-        values=spec.values,
-        pipeline=spec.pipeline,
-        only_backend=spec.only_backend,
-        aot=spec.aot,
-        without_compile=spec.without_compile,
-        model=spec.model,
-        targets=spec.targets,
-        rounds=spec.rounds,
-        profile=spec.profile,
-        memory=spec.memory,
-        evidence=spec.evidence,
-        trial=spec.trial,
-        tuned=spec.tuned,
-        configs=dict(spec.configs),
         choices=_choices(spec),
         earlier=_earlier(run, spec, store, pipeline),
-        fake=spec.fake,
-        machine_code=spec.machine_code,
-        settings=dict(spec.settings),
-        without=spec.without,
-        code=dict(spec.code),
-        world=spec.world,
-        rank=spec.rank,
-        local_rank=spec.local_rank,
-        local_world=spec.local_world,
-        fake_group=spec.fake_group,
+        **{option.name: getattr(spec, option.name) for option in dataclasses.fields(RunOptions)},
     )
 
 

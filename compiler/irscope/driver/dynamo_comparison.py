@@ -12,14 +12,11 @@ from irscope.vocabulary.records import dataclass
 class DynamoComparison:
     """What was compared, and what differs.
 
-    Parameters
-    ----------
-    checks
-        What was compared.
-    difference
-        What differs, in words; empty if nothing does.  ``file`` and ``line``: where that program is written.
-    why_not
-        Why it could not be compared.
+    Args:
+        checks: What was compared.
+        difference: What differs, in words; empty if nothing does.  ``file`` and ``line``: where that program is
+            written.
+        why_not: Why it could not be compared.
     """
 
     checks: tuple[str, ...] = ()

@@ -28,10 +28,8 @@ def with_finding(
 ) -> Outcome:
     """Keeps the finding of a script that ended inside compiled code; returns the outcome, which then names its line.
 
-    Parameters
-    ----------
-    raised
-        What ended it: of a signal the stack of each thread.
+    Args:
+        raised: What ended it: of a signal the stack of each thread.
     """
     if not raised:
         return outcome

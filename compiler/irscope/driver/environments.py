@@ -37,10 +37,8 @@ class EnvironmentFailure(Exception):
 class Environment:
     """The environment of a pipeline, which may not have been made yet.
 
-    Parameters
-    ----------
-    base
-        The interpreter that it is made from.
+    Args:
+        base: The interpreter that it is made from.
     """
 
     pipeline: Pipeline
@@ -83,10 +81,8 @@ def default_folder(pipeline: Pipeline) -> Path:
 def interpreter_of(pipeline: Pipeline, python: str) -> str:
     """Where a pipeline runs: in its environment if one was made of this interpreter, else in the interpreter itself.
 
-    Parameters
-    ----------
-    python
-        The path of an interpreter.
+    Args:
+        python: The path of an interpreter.
     """
     if not pipeline.needs:
         return python
@@ -97,10 +93,8 @@ def interpreter_of(pipeline: Pipeline, python: str) -> str:
 def make(environment: Environment, on_step: Callable[[str], None]) -> None:
     """Makes an environment.  One that was begun is completed: pip keeps what it has downloaded.
 
-    Parameters
-    ----------
-    on_step
-        Called with what is done next.
+    Args:
+        on_step: Called with what is done next.
 
     Raises EnvironmentFailure.
     """
@@ -124,12 +118,9 @@ def make(environment: Environment, on_step: Callable[[str], None]) -> None:
 def install_torch(python: str, torch: str, needs: Sequence[str], on_step: Callable[[str], None]) -> None:
     """Installs a PyTorch that is only used on the CPU, and packages that need it, into an environment.
 
-    Parameters
-    ----------
-    torch
-        The requirement: ``torch==2.14.1``.
-    needs
-        The packages.
+    Args:
+        torch: The requirement: ``torch==2.14.1``.
+        needs: The packages.
 
     Raises EnvironmentFailure.
     """

@@ -28,12 +28,9 @@ _POLL_SECONDS = 0.2
 class Job:
     """Which rank of which job this process is.
 
-    Parameters
-    ----------
-    name
-        The same for all ranks of the job, and for no other job.
-    local_world
-        How many ranks this machine has; 0 if the launcher does not tell it.
+    Args:
+        name: The same for all ranks of the job, and for no other job.
+        local_world: How many ranks this machine has; 0 if the launcher does not tell it.
     """
 
     name: str

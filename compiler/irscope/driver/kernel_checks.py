@@ -23,10 +23,8 @@ def described(kernel: StoredKernel | ScriptKernel, found: Mapping[str, Any]) -> 
 def keep(store: Store, stored: StoredKernel, answer: Mapping[str, Any]) -> None:
     """Puts what the checks found into the run, in place of what an earlier call found in this kernel.
 
-    Parameters
-    ----------
-    answer
-        That of `irscope.values.kernel.process`.
+    Args:
+        answer: The one of `irscope.values.kernel.process`.
     """
     old = [each for each in stored.report.findings if isinstance(each.facts, KernelCheckFacts) and each.facts.stage == stored.stage]  # fmt: skip
     new = []

@@ -33,16 +33,12 @@ class Launched:
 class Launch:
     """Starts the process of one run.
 
-    Parameters
-    ----------
-    request
-        What it is asked for; made while the interpreter starts.
-    env, cwd
-        Its whole environment and its working folder.
-    piped
-        Whether what it prints comes back in `Launched.outputs`; else it goes to this process's own stdout and stderr.
-    stdout
-        A descriptor for its stdout instead, if no pipe is used.
+    Args:
+        request: What it is asked for; made while the interpreter starts.
+        env, cwd: Its whole environment and its working folder.
+        piped: Whether what it prints comes back in `Launched.outputs`; else it goes to this process's own stdout and
+            stderr.
+        stdout: A descriptor for its stdout instead, if no pipe is used.
     """
 
     python: str

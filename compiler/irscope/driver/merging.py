@@ -24,10 +24,8 @@ from irscope.vocabulary.records import dataclass
 class RankDone:
     """A process of a job that has ended: a rank, or the n-th process of a script.
 
-    Parameters
-    ----------
-    process
-        Which process it is, in words; empty for a rank.
+    Args:
+        process: Which process it is, in words; empty for a rank.
     """
 
     rank: int
@@ -59,10 +57,8 @@ def merge(
 
     Findings that several ranks have are there once, with their ranks; where ranks differ is another finding.
 
-    Parameters
-    ----------
-    alike
-        By rank other ranks that compiled the same, and have no run of their own.
+    Args:
+        alike: By rank other ranks that compiled the same, and have no run of their own.
     """
     alike = alike or {}
     runs = [_rank_run(store, one) for one in done]

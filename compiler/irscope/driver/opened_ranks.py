@@ -35,12 +35,9 @@ def open_traces(spec: TraceSpec, store: Store, on_message: Callable[[Message], N
 
     If there are several ranks, it is the run of the first.  With ``spec.log`` or ``spec.compile`` one log is opened.
 
-    Raises
-    ------
-    TraceError
-        It is not a trace, or something is wrong and ``spec.strict``.  Nothing is left in the store.
-    OSError
-        It cannot be read.
+    Raises:
+        TraceError: It is not a trace, or something is wrong and ``spec.strict``.  Nothing is left in the store.
+        OSError: It cannot be read.
     """
     if spec.log or spec.compile or not has_ranks(spec.path):
         return _alone(spec, store, on_message)

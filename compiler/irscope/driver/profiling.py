@@ -37,10 +37,8 @@ _MOST_BYTES = 100_000_000
 class NotMeasured(Exception):
     """The run has no measured time; the message says why.
 
-    Parameters
-    ----------
-    run, outcome
-        ID and outcome of the run, which stays in the store.
+    Args:
+        run, outcome: ID and outcome of the run, which stays in the store.
     """
 
     def __init__(self, why: str, run: str = "", outcome: Outcome | None = None) -> None:
@@ -62,17 +60,13 @@ def profiled(
 ) -> tuple[str, Outcome, Profile]:
     """Runs a script whose ``spec.profile`` is at least 1; the other parameters are those of `execute`.
 
-    Parameters
-    ----------
-    against
-        Names of pipelines through which each graph between breaks is timed, too.
-    without_breaks
-        Whether the dearest breaks and recompilations are timed against the script with a fix.
+    Args:
+        against: Names of pipelines through which each graph between breaks is timed, too.
+        without_breaks: Whether the dearest breaks and recompilations are timed against the script with a fix.
 
-    Raises
-    ------
-    NotMeasured
-        The script failed, compiled nothing, or what it compiled could not be called again.  The run stays in the store.
+    Raises:
+        NotMeasured: The script failed, compiled nothing, or what it compiled could not be called again.  The run stays
+            in the store.
     """
 
     def step(text: str) -> None:

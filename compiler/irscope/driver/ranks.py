@@ -60,10 +60,8 @@ def ranks_on_this_machine(number: int) -> int:
 def rank_spec(spec: RunSpec, world: int, rank: int, per_machine: int = 0) -> RunSpec:
     """The run of one rank under the fake group, with the variables that torchrun would set.
 
-    Parameters
-    ----------
-    per_machine
-        How many ranks each machine has; 0: eight, as most have GPUs.
+    Args:
+        per_machine: How many ranks each machine has; 0: eight, as most have GPUs.
     """
     return _rank_spec(spec, world, rank, min(world, per_machine or RANKS_PER_MACHINE), _PORT, fake=True)
 
@@ -103,16 +101,11 @@ def run_ranks(
     Under the fake group as many at a time as there are processors.  Ranks that communicate run all at a time, and if
     one of them fails, the others are stopped, since they may wait for it.
 
-    Parameters
-    ----------
-    specs
-        One for each rank, from `rank_spec`.
-    store
-        Path of the run store.
-    on_bytes, on_end
-        Called by several threads: with what a rank has printed, and when it has ended.
-    cancel
-        Set by another thread to stop all of them.
+    Args:
+        specs: One for each rank, from `rank_spec`.
+        store: Path of the run store.
+        on_bytes, on_end: Called by several threads: with what a rank has printed, and when it has ended.
+        cancel: Set by another thread to stop all of them.
     """
     stop = cancel or threading.Event()
 

@@ -40,16 +40,11 @@ def compared_elsewhere(
 ) -> tuple[MeasuredRegion, ...]:
     """The same regions, each with what a call of it takes through other pipelines, forward alone.
 
-    Parameters
-    ----------
-    spec
-        The run of the profile.
-    told
-        What the run's process wrote of the same regions: which file has the graph of each, or why none has it.
-    folder
-        With these files.
-    pipelines
-        Names of others than Inductor.
+    Args:
+        spec: The run of the profile.
+        told: What the run's process wrote of the same regions: which file has the graph of each, or why none has it.
+        folder: With these files.
+        pipelines: Names of others than Inductor.
     """
     kept = [_Kept.of(row, folder) for row in (told if isinstance(told, list) else ()) if isinstance(row, dict)]
     kept += [_Kept(None, "Its graph was not kept.")] * (len(regions) - len(kept))

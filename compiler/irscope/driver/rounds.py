@@ -27,12 +27,9 @@ _MOST_BYTES = 10_000_000
 class Measured:
     """The run of one pipeline, and what its process measured.
 
-    Parameters
-    ----------
-    programs
-        The script's compiled programs, as the process told them when it was ready; None if it never was.
-    rounds
-        The seconds of the programs, by round.
+    Args:
+        programs: The script's compiled programs, as the process told them when it was ready; None if it never was.
+        rounds: The seconds of the programs, by round.
     """
 
     spec: RunSpec
@@ -59,14 +56,10 @@ def measured(
     The scripts run one after the other, so that no compile slows another one down; their processes stay until all
     rounds have ended.
 
-    Parameters
-    ----------
-    folder
-        A private folder, which is empty.
-    on_step
-        Called with what begins now, in few words.
-    cancel
-        Once it is set, what goes on is stopped and nothing else begins.
+    Args:
+        folder: A private folder, which is empty.
+        on_step: Called with what begins now, in few words.
+        cancel: Once it is set, what goes on is stopped and nothing else begins.
     """
     stop = cancel or threading.Event()
     turns = [_Turn(spec, store_path, os.path.join(folder, str(at)), on_output, stop) for at, spec in enumerate(specs)]

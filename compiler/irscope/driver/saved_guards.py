@@ -26,12 +26,9 @@ _SECONDS = 600.0
 def judge(artifact: Artifact, trusted: str, script: str, found: Fit) -> Fit:
     """Loads the guards into ``artifact.guards``, and adds what they say of the calls that a script makes.
 
-    Parameters
-    ----------
-    trusted
-        The digest of the file that the user trusts, or a prefix of it.
-    script
-        The script and its arguments, as in a shell.  Empty: the guards are only listed.
+    Args:
+        trusted: The digest of the file that the user trusts, or a prefix of it.
+        script: The script and its arguments, as in a shell.  Empty: the guards are only listed.
 
     Raises TrustError.
     """

@@ -20,18 +20,12 @@ from irscope.vocabulary.units import count
 class Flip:
     """What a run of the search has in place of its environment's own.
 
-    Parameters
-    ----------
-    settings
-        Values as Python literals, by full name.
-    without
-        Operations whose decompositions are left out.
-    passes
-        Passes that are left out.
-    code
-        Texts of functions of the other environment, by name (`irscope.internals.older_code`).
-    in_both
-        Whether both environments are run with it; else the newer one alone.
+    Args:
+        settings: Values as Python literals, by full name.
+        without: Operations whose decompositions are left out.
+        passes: Passes that are left out.
+        code: Texts of functions of the other environment, by name (`irscope.internals.older_code`).
+        in_both: Whether both environments are run with it; else the newer one alone.
     """
 
     settings: dict[str, str] = field(default_factory=dict)
@@ -45,14 +39,10 @@ class Flip:
 class Cause:
     """What is different in the environments and causes differences.
 
-    Parameters
-    ----------
-    changes
-        One change, or several of which none is enough by itself.
-    confirmed
-        Whether taking it back was tried and removes what it explains.
-    how
-        What was tried, in words.
+    Args:
+        changes: One change, or several of which none is enough by itself.
+        confirmed: Whether taking it back was tried and removes what it explains.
+        how: What was tried, in words.
     """
 
     changes: tuple[EnvironmentChange, ...]
@@ -69,25 +59,16 @@ _OF_PROGRAMS = ("outcome", "finding", "compile", "graph", "kernels")
 class Search:
     """The state of a search.
 
-    Parameters
-    ----------
-    found
-        All differences.
-    tried
-        Runs with a flip: the differences then; None if the script fails with it.
-    until
-        On the monotonic clock, in seconds; no run is begun later.
-    on_step
-        Called with what is tried next.
-    varying
-        Returns, after a run without a flip, in what the newer environment differs from itself.
+    Args:
+        found: All differences.
+        tried: Runs with a flip: the differences then; None if the script fails with it.
+        until: On the monotonic clock, in seconds; no run is begun later.
+        on_step: Called with what is tried next.
+        varying: Returns, after a run without a flip, in what the newer environment differs from itself.
 
-    Attributes
-    ----------
-    left
-        Differences without a confirmed cause so far.
-    unstable
-        Those that come and go by themselves.
+    Attributes:
+        left: Differences without a confirmed cause so far.
+        unstable: Differences that come and go by themselves.
     """
 
     def __init__(

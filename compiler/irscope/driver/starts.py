@@ -26,12 +26,9 @@ class StartError(Exception):
 class Start:
     """A start from the begin of the process to the end of the script.
 
-    Parameters
-    ----------
-    seconds
-        By part, as `internals.start_times.PARTS` names them.
-    gaps
-        What could not be told apart.
+    Args:
+        seconds: By part, as `internals.start_times.PARTS` names them.
+        gaps: What could not be told apart.
     """
 
     name: str

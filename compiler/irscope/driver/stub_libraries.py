@@ -56,10 +56,9 @@ def needed_libraries(text: str) -> list[str]:
 def stub_sources(names: list[str], symbols: Iterable[str]) -> list[tuple[str, str, str]]:
     """For each library its name, a C source, and the versions of its symbols for the linker.
 
-    Parameters
-    ----------
-    symbols
-        What is to be defined: ``cudaMalloc@libcudart.so.12``, or without a version; that is then in the first library.
+    Args:
+        symbols: What is to be defined: ``cudaMalloc@libcudart.so.12``, or without a version; that is then in the first
+            library.
     """
     found: Mapping[str, dict[tuple[str, str], None]] = defaultdict(dict)
     for symbol in symbols:

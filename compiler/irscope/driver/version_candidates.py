@@ -47,12 +47,9 @@ def read_refusals(folder: str) -> list[Refusal]:
 class Functions:
     """The functions of both installations that differences lead to.
 
-    Parameters
-    ----------
-    old, new
-        What both environments have.
-    refusals
-        The graph breaks of the older and of the newer run.
+    Args:
+        old, new: What both environments have.
+        refusals: The graph breaks of the older and of the newer run.
     """
 
     def __init__(self, old: Facts, new: Facts, refusals: tuple[Sequence[Refusal], Sequence[Refusal]]) -> None:

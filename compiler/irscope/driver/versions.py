@@ -61,12 +61,9 @@ class VersionError(Exception):
 class VersionSide:
     """The script in one environment.
 
-    Parameters
-    ----------
-    run
-        Its run in the store.
-    compile_seconds, seconds
-        Seconds of all its compiles, and of the run.
+    Args:
+        run: Its run in the store.
+        compile_seconds, seconds: Seconds of all its compiles, and of the run.
     """
 
     python: str
@@ -83,22 +80,15 @@ class VersionSide:
 class VersionDiff:
     """What differs between two environments, and why.
 
-    Parameters
-    ----------
-    changes
-        What is different in the environments, whether or not this script uses it.
-    causes
-        The causes, with what each explains.  One that is not confirmed has evidence: where a break was raised.
-    unexplained
-        Differences without a confirmed cause.
-    unstable
-        Differences that a second run of the newer environment did not have, or in which it differs from the first run.
-    numbers
-        How many tensors were compared, or why none.
-    trials
-        How many more runs were made to find causes.
-    is_over
-        Whether the time for the search was over before its end.
+    Args:
+        changes: What is different in the environments, whether or not this script uses it.
+        causes: The causes, with what each explains.  One that is not confirmed has evidence: where a break was raised.
+        unexplained: Differences without a confirmed cause.
+        unstable: Differences that a second run of the newer environment did not have, or in which it differs from the
+            first run.
+        numbers: How many tensors were compared, or why none.
+        trials: How many more runs were made to find causes.
+        is_over: Whether the time for the search was over before its end.
     """
 
     script: str
@@ -123,16 +113,11 @@ class VersionDiff:
 class Plan:
     """What is compared, and what is known in advance.
 
-    Parameters
-    ----------
-    before, after
-        The same script in both environments.
-    seconds
-        After which no other run is begun to find a cause; 0: no cause is looked for.
-    facts
-        Facts of both environments; None: they are asked.
-    workers
-        Fork servers of both; None: fresh processes, and a fork server of the newer one for the search.
+    Args:
+        before, after: The same script in both environments.
+        seconds: After which no other run is begun to find a cause; 0: no cause is looked for.
+        facts: Facts of both environments; None: they are asked.
+        workers: Fork servers of both; None: fresh processes, and a fork server of the newer one for the search.
     """
 
     before: RunSpec
@@ -171,12 +156,9 @@ def compared_versions(
 ) -> VersionDiff:
     """Runs the script in both environments, compares, and looks for the causes.
 
-    Parameters
-    ----------
-    store
-        Where the two runs are kept.  Those of the search are not.
-    on_step, on_bytes
-        Called with what is done next, and with what the script prints.
+    Args:
+        store: Where the two runs are kept.  Those of the search are not.
+        on_step, on_bytes: Called with what is done next, and with what the script prints.
 
     Raises VersionError if one of the environments cannot be asked.
     """

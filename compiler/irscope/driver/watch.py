@@ -57,14 +57,10 @@ _CHILDREN = "messages of processes that the script has started"
 class Watch:
     """Reads what a run sends and prints until its process ends, and ends it when it has to.
 
-    Parameters
-    ----------
-    gaps
-        What is known not to be captured before the run begins.
-    stays
-        Whether the process waits for rounds of a comparison when the script has ended.
-    children
-        The processes that the script starts; None: they are not followed.
+    Args:
+        gaps: What is known not to be captured before the run begins.
+        stays: Whether the process waits for rounds of a comparison when the script has ended.
+        children: The processes that the script starts; None: they are not followed.
     """
 
     def __init__(

@@ -71,10 +71,8 @@ class CompileBook:
     def note(self, record: Record, name: str, code: Any) -> Compile | None:
         """Takes in a record; returns the compile where it changed.
 
-        Parameters
-        ----------
-        code
-            The code object being compiled, for ``dynamo_start``, if it could be found.
+        Args:
+            code: The code object being compiled, for ``dynamo_start``, if it could be found.
         """
         if record.event == RECOMPILATION:
             self._reasons[name] = tuple(reasons_in(record.payload))

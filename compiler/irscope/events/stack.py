@@ -39,14 +39,10 @@ from irscope.vocabulary.records import dataclass
 class FramePlace:
     """A frame with the range of the expression it is at.
 
-    Parameters
-    ----------
-    resumes
-        Whether it is a resume function: it goes on with what the frame that called it has left.
-    traced
-        Whether Dynamo traces it, and Python does not run it.
-    qualname
-        The function with what it is defined in, as Python names it; empty if that is not known.
+    Args:
+        resumes: Whether it is a resume function: it goes on with what the frame that called it has left.
+        traced: Whether Dynamo traces it, and Python does not run it.
+        qualname: The function with what it is defined in, as Python names it; empty if that is not known.
     """
 
     file: str
@@ -75,18 +71,12 @@ class Told:
     A live record is handled on the stack of its event.  A stored message is only text: `at` makes that the answer to
     the questions for the stack, until the record is handled.
 
-    Parameters
-    ----------
-    live
-        The user's frames on the Python stack, outermost first.
-    traced
-        The frames that Dynamo was tracing, outermost first.
-    call
-        The user's call that entered the compiled code; None if the trace does not tell.
-    error
-        What stands for the exception in flight.
-    fullgraph
-        Whether a graph break was an error there.
+    Args:
+        live: The user's frames on the Python stack, outermost first.
+        traced: The frames that Dynamo was tracing, outermost first.
+        call: The user's call that entered the compiled code; None if the trace does not tell.
+        error: What stands for the exception in flight.
+        fullgraph: Whether a graph break was an error there.
     """
 
     live: tuple[FramePlace, ...] = ()

@@ -19,15 +19,11 @@ from irscope.internals.hooks import Hook
 class Recorder:
     """Follows the walks of a process, of which one can lie inside another (a backend that compiles).
 
-    Parameters
-    ----------
-    begins
-        Called when an attempt begins; returns its compile and the number of the attempt, or None if
-        the walk is of no interest.
-    ends
-        Called with a recording that is complete, or that is about to be handed to the backend.
-    failed
-        Called with the exception where a recording had to be given up.
+    Args:
+        begins: Called when an attempt begins; returns its compile and the number of the attempt, or None if the walk is
+            of no interest.
+        ends: Called with a recording that is complete, or that is about to be handed to the backend.
+        failed: Called with the exception where a recording had to be given up.
     """
 
     def __init__(

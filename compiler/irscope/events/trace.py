@@ -42,18 +42,12 @@ _CONTEXT_KEYS = frozenset(
 class Record:
     """One event of the trace.
 
-    Parameters
-    ----------
-    event
-        ``dynamo_start``, ``aot_forward_graph``, … or, for an artifact, its own name (``recompile_reasons``).
-    facts
-        The event's metadata; empty if it has none.
-    compile
-        The compile it belongs to as PyTorch prints it (``0/0``), None if it belongs to none.
-    attempt
-        How often this compile had been restarted.
-    payload
-        Its text; empty if it has none.
+    Args:
+        event: ``dynamo_start``, ``aot_forward_graph``, … or, for an artifact, its own name (``recompile_reasons``).
+        facts: The event's metadata; empty if it has none.
+        compile: The compile it belongs to as PyTorch prints it (``0/0``), None if it belongs to none.
+        attempt: How often this compile had been restarted.
+        payload: Its text; empty if it has none.
     """
 
     event: str
@@ -140,12 +134,9 @@ class TraceHandler(LogHandler):
     def timed(self, ids: dict[str, Any], event: dict[str, Any]) -> None:
         """Takes a timed event of this thread as PyTorch has it.
 
-        Parameters
-        ----------
-        ids
-            The ids of its compile, as the metadata of a record have them.
-        event
-            What the record's payload would be as JSON.
+        Args:
+            ids: The ids of its compile, as the metadata of a record have them.
+            event: What the record's payload would be as JSON.
         """
         if (receive := self._receive_timing) is None:
             return

@@ -31,14 +31,10 @@ for _detector in _DETECTORS:
 class FindingBook:
     """All findings of a run so far.
 
-    Parameters
-    ----------
-    compiles
-        What is known about the compiles.
-    publish
-        Called with each finding that is new or whose count grew.
-    current_compile
-        Returns the compile that is going on in this thread, for the event of the name given.
+    Args:
+        compiles: What is known about the compiles.
+        publish: Called with each finding that is new or whose count grew.
+        current_compile: Returns the compile that is going on in this thread, for the event of the name given.
     """
 
     def __init__(
@@ -68,16 +64,11 @@ class FindingBook:
     def signal(self, name: str, compile: str | None, *data: object, payload: str = "") -> None:
         """Takes in an event that is not in the trace, on the stack on which it happens.
 
-        Parameters
-        ----------
-        name
-            What happened; detectors name it as their event.
-        compile
-            The compile that it belongs to.
-        data
-            What the detectors are given.
-        payload
-            The text of the trace's record that it comes from, if there is one.
+        Args:
+            name: What happened; detectors name it as their event.
+            compile: The compile that it belongs to.
+            data: What the detectors are given.
+            payload: The text of the trace's record that it comes from, if there is one.
         """
         self._ask(Record(name, {}, compile, 0, payload), *data)
 

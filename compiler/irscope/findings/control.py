@@ -63,13 +63,10 @@ def controlled(
 ) -> Report:
     """The report as the user wants to see it.
 
-    Parameters
-    ----------
-    severities
-        Severity by code or kind: ``error``, ``warning``, ``information``, ``hint`` or ``off``; a code has priority
-        over its kind.
-    baseline
-        From `read_baseline`.
+    Args:
+        severities: Severity by code or kind: ``error``, ``warning``, ``information``, ``hint`` or ``off``; a code has
+            priority over its kind.
+        baseline: From `read_baseline`.
     """
     comments = _comments_of(report)
     hidden, used = _hidden(report, comments, baseline)

@@ -30,12 +30,9 @@ _LONGEST = 70
 def is_deliberate(message: BreakMessage | None, beneath: Sequence[FramePlace], refused: types.CodeType | None) -> bool:
     """Whether PyTorch breaks the graph here on purpose.
 
-    Parameters
-    ----------
-    beneath
-        The frames below the user's place, outermost first.
-    refused
-        The function that Dynamo did not go into, if that is the break.
+    Args:
+        beneath: The frames below the user's place, outermost first.
+        refused: The function that Dynamo did not go into, if that is the break.
     """
     if message is None or any(is_package_file(place.file) for place in beneath):
         return False
@@ -54,10 +51,8 @@ def is_deliberate(message: BreakMessage | None, beneath: Sequence[FramePlace], r
 def words_of(place: FramePlace, whole: str) -> Words:
     """One line, and no hint.
 
-    Parameters
-    ----------
-    whole
-        What runs as plain Python; empty if the graph is cut.
+    Args:
+        whole: What runs as plain Python; empty if the graph is cut.
     """
     return words(f"PyTorch runs {shown(place)} outside of graphs on purpose, so there is nothing to fix", whole)
 

@@ -21,16 +21,11 @@ Receive = Callable[..., None]
 class Detector:
     """Turns one event into findings.
 
-    Parameters
-    ----------
-    event
-        The name of an event of PyTorch's trace, or of a signal: an event that leaves no record in the trace.
-    detect
-        Called with the `Moment` and, for a signal, with its data; returns the findings, which may be none.
-    hook
-        Makes the hook that sends the signal; gets what receives the signal's data.
-    handler
-        Makes the log handler that sends the signal; gets what receives the signal's data.
+    Args:
+        event: The name of an event of PyTorch's trace, or of a signal: an event that leaves no record in the trace.
+        detect: Called with the `Moment` and, for a signal, with its data; returns the findings, which may be none.
+        hook: Makes the hook that sends the signal; gets what receives the signal's data.
+        handler: Makes the log handler that sends the signal; gets what receives the signal's data.
     """
 
     event: str

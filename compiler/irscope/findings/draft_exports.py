@@ -18,16 +18,11 @@ from irscope.vocabulary.records import dataclass
 class Issue:
     """One failure in the report of draft export.
 
-    Parameters
-    ----------
-    code
-        ``missing-fake-kernel``, ``mismatched-fake-kernel``, ``data-dependent-error`` or ``guard-added``.
-    subject
-        The operator, or the expression.
-    detail
-        Why a fake kernel does not match, the value that was taken, or the inputs of a guard.
-    frames
-        The user's stack, outermost first: places in files.
+    Args:
+        code: ``missing-fake-kernel``, ``mismatched-fake-kernel``, ``data-dependent-error`` or ``guard-added``.
+        subject: The operator, or the expression.
+        detail: Why a fake kernel does not match, the value that was taken, or the inputs of a guard.
+        frames: The user's stack, outermost first: places in files.
     """
 
     code: str
@@ -125,10 +120,8 @@ def _colons(operator: str) -> str:
 def report_text(issues: Iterable[Issue], failure: str) -> str:
     """The report as a stage: each issue with its place.
 
-    Parameters
-    ----------
-    failure
-        Why draft export gave no program; empty if it gave one.
+    Args:
+        failure: Why draft export gave no program; empty if it gave one.
     """
     rows = []
     for number, issue in enumerate(issues, 1):
@@ -154,12 +147,9 @@ def findings_of(
 ) -> Iterator[Finding]:
     """A finding at each issue's place.
 
-    Parameters
-    ----------
-    function
-        The place of an issue without one.
-    known
-        Where a finding says already that a value is needed there.
+    Args:
+        function: The place of an issue without one.
+        known: Where a finding says already that a value is needed there.
     """
     kind = DRAFT_EXPORT_ISSUE
     for issue in issues:

@@ -32,14 +32,10 @@ _EXPLAINED_LINES = 12
 class _Failed:
     """What failed in a compile.
 
-    Parameters
-    ----------
-    compiles
-        The compile; those of the function if it is not known which one.
-    operation
-        The kernel or the library call; empty if it is not known.
-    origins
-        The user's lines that it came from.
+    Args:
+        compiles: The compile; those of the function if it is not known which one.
+        operation: The kernel or the library call; empty if it is not known.
+        origins: The user's lines that it came from.
     """
 
     compiles: tuple[Compile, ...]

@@ -23,14 +23,10 @@ def finding_of(
 ) -> Finding:
     """The finding at the user's line that failed.
 
-    Parameters
-    ----------
-    why
-        What the failure leads to.
-    file, line
-        The place if the error does not tell one.
-    what
-        What failed.
+    Args:
+        why: What the failure leads to.
+        file, line: The place if the error does not tell one.
+        what: What failed.
     """
     places = places_of_error(error)
     at = innermost_user(places)

@@ -29,10 +29,8 @@ def fake_that_refuses(message: BreakMessage | None) -> tuple[str, FakeKernel] | 
 def words_of(message: BreakMessage, operator: str, fake: FakeKernel, place: FramePlace, whole: str) -> Words:
     """The words: what its signature must be.
 
-    Parameters
-    ----------
-    whole
-        What runs as plain Python; empty if the graph is cut.
+    Args:
+        whole: What runs as plain Python; empty if the graph is cut.
     """
     said = _CALLED.match(message.context)
     defined = related_of(fake)

@@ -16,16 +16,12 @@ from irscope.vocabulary.records import dataclass
 class KnownIssue:
     """An issue of PyTorch's.
 
-    Parameters
-    ----------
-    number
-        That of the issue.
-    error
-        What the type and the text of the exception that began it match, from the start.
-    function
-        A function of PyTorch's that the exception passed through; empty if the text alone says enough.
-    seen
-        The versions of torch that the issue names, or that failed when its script was run; empty if none is known.
+    Args:
+        number: The number of the issue.
+        error: What the type and the text of the exception that began it match, from the start.
+        function: A function of PyTorch's that the exception passed through; empty if the text alone says enough.
+        seen: The versions of torch that the issue names, or that failed when its script was run; empty if none is
+            known.
     """
 
     number: int

@@ -21,10 +21,8 @@ _EXAMPLE = "net"
 def is_in_module(beneath: Sequence[FramePlace]) -> bool:
     """Whether the user's code calls a method of LightningModule, such as ``self.log``, that breaks the graph.
 
-    Parameters
-    ----------
-    beneath
-        The frames below the user's place, outermost first.
+    Args:
+        beneath: The frames below the user's place, outermost first.
     """
     return bool(beneath) and beneath[0].file.replace("\\", "/").endswith(_MODULES)
 
@@ -32,10 +30,8 @@ def is_in_module(beneath: Sequence[FramePlace]) -> bool:
 def words_of(place: FramePlace, whole: str) -> Words:
     """The words, with the networks that the module has.
 
-    Parameters
-    ----------
-    whole
-        What runs as plain Python; empty if the graph is cut.
+    Args:
+        whole: What runs as plain Python; empty if the graph is cut.
     """
     what = f"{shown(place)} calls Lightning, which keeps its logging and its trainer out of graphs"
     found = networks_around(place.file, place.range.start.line)

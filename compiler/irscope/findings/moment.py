@@ -18,14 +18,10 @@ from irscope.vocabulary.records import dataclass
 class Known:
     """What the run has shown so far.
 
-    Parameters
-    ----------
-    compiles
-        The compiles.
-    findings
-        The findings, one for each cause.
-    notes
-        What detectors keep from one event for a later one, by their own name.
+    Args:
+        compiles: The compiles.
+        findings: The findings, one for each cause.
+        notes: What detectors keep from one event for a later one, by their own name.
     """
 
     compiles: CompileBook = field(default_factory=CompileBook)
@@ -37,18 +33,12 @@ class Known:
 class Moment:
     """An event, as it happens.
 
-    Parameters
-    ----------
-    record
-        The record of the trace; of a signal, one with its name.
-    compile
-        What is known about the compile it belongs to; None if it belongs to none or to one that has not begun.
-    error
-        The exception in flight, if any.
-    fullgraph
-        Whether a graph break is an error here.
-    known
-        What the run has shown so far.
+    Args:
+        record: The record of the trace; of a signal, one with its name.
+        compile: What is known about the compile it belongs to; None if it belongs to none or to one that has not begun.
+        error: The exception in flight, if any.
+        fullgraph: Whether a graph break is an error here.
+        known: What the run has shown so far.
     """
 
     record: Record

@@ -35,10 +35,8 @@ def out_of_memory(
 ) -> Finding | None:
     """The finding of an error, at the operation that needed the memory; None if no line of the user's leads to it.
 
-    Parameters
-    ----------
-    inside
-        The finding of an error inside compiled code, whose place is taken; None if the error was outside of it.
+    Args:
+        inside: The finding of an error inside compiled code, whose place is taken; None if the error was outside of it.
     """
     places = BufferPlaces(store, report)
     lines, others = _by_line(memory, places, LinkedLines(store, report), codes)

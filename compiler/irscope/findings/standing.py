@@ -57,23 +57,18 @@ NEXT = {
 class Standing:
     """How a run went.
 
-    Parameters
-    ----------
-    causes
-        Findings that are to be dealt with, the one that costs most first, by time of a step where that was measured:
-        errors and warnings, and what takes at least 5 % of the compile time.  No finding that another one explains.
-    seconds, compile_seconds
-        Of the compile time: that of the compiles that the causes brought about, each counted once, and all of it.
-    step_seconds, whole_step_seconds
-        What the causes take in each step and what a step takes, where a profile of the run measured it; else 0.
-    programs
-        What was compiled, by the names that the user passed, each once.
-    graphs, skipped
-        Compiled graphs; functions that were not compiled, and run as plain Python.
-    breaks, recompilations
-        How many findings there are of these kinds.
-    whole
-        Whether the run came to its end: else there may be more.
+    Args:
+        causes: Findings that are to be dealt with, the one that costs most first, by time of a step where that was
+            measured: errors and warnings, and what takes at least 5 % of the compile time.  No finding that another one
+            explains.
+        seconds, compile_seconds: Of the compile time: that of the compiles that the causes brought about, each counted
+            once, and all of it.
+        step_seconds, whole_step_seconds: What the causes take in each step and what a step takes, where a profile of
+            the run measured it; else 0.
+        programs: What was compiled, by the names that the user passed, each once.
+        graphs, skipped: Compiled graphs; functions that were not compiled, and run as plain Python.
+        breaks, recompilations: How many findings there are of these kinds.
+        whole: Whether the run came to its end: else there may be more.
     """
 
     state: State
@@ -174,12 +169,9 @@ def _order(finding: Finding) -> tuple[object, ...]:
 def sentence(standing: Standing, message: str = "", next_words: Mapping[Next, str] | None = None) -> str:
     """How a run went and what is next, for people.
 
-    Parameters
-    ----------
-    message
-        How the run ended, as its outcome says it.
-    next_words
-        How what is next is done there where the sentence is shown.
+    Args:
+        message: How the run ended, as its outcome says it.
+        next_words: How what is next is done there where the sentence is shown.
     """
     said = [] if standing.whole and standing.state is not State.NOTHING else [_ended(message)]
     if others := tuple(cause for cause in standing.causes if cause.message not in " ".join(said)):

@@ -17,10 +17,8 @@ _DO = "Compile outside of the transform"
 def words_of(place: FramePlace, whole: str) -> Words:
     """The words, with an edit where the line shows the transform.
 
-    Parameters
-    ----------
-    whole
-        What runs as plain Python; empty if the graph is cut.
+    Args:
+        whole: What runs as plain Python; empty if the graph is cut.
     """
     what = f"{shown(place)} calls a compiled function from a transform of `torch.func` that is not compiled"
     why = "PyTorch does not compile a function that `vmap`, `grad` or `jvp` calls as plain Python. Nothing in it breaks the graph."

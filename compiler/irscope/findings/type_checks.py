@@ -33,10 +33,8 @@ def hints_for(library: str) -> tuple[str, ...]:
 def words_of(place: FramePlace, whole: str, library: str) -> Words:
     """The words of a break in a check.
 
-    Parameters
-    ----------
-    whole
-        What runs as plain Python; empty if the graph is cut.
+    Args:
+        whole: What runs as plain Python; empty if the graph is cut.
     """
     what = f"{shown(place)} checks types by `{library}`, and Dynamo does not trace the check of a type that says a shape or a dtype"
     return words(

@@ -52,20 +52,13 @@ class Verdict(str, enum.Enum):
 class Bound:
     """A number of a run that can have an upper bound.
 
-    Parameters
-    ----------
-    name
-        The argument of the pytest plugin: ``max_graphs``.
-    unit
-        One of what is counted, for messages; of seconds ``s``.
-    help
-        What is counted, for ``--help`` and the docs.
-    measure
-        Takes the report with all findings and that with those that are shown; returns the number.
-    lanes
-        The lanes in which the number is known.
-    kind
-        The kind of the findings that say where it comes from; empty: none does.
+    Args:
+        name: The argument of the pytest plugin: ``max_graphs``.
+        unit: One of what is counted, for messages; of seconds ``s``.
+        help: What is counted, for ``--help`` and the docs.
+        measure: Takes the report with all findings and that with those that are shown; returns the number.
+        lanes: The lanes in which the number is known.
+        kind: The kind of the findings that say where it comes from; empty: none does.
     """
 
     name: str
@@ -148,12 +141,9 @@ class Measured:
 def measured(report: Report, shown: Report, limits: Mapping[str, float]) -> tuple[Measured, ...]:
     """The numbers of a run that have a bound.
 
-    Parameters
-    ----------
-    report, shown
-        As the run left it, and with the findings that `irscope.findings.control.controlled` leaves.
-    limits
-        Bounds by name.
+    Args:
+        report, shown: As the run left it, and with the findings that `irscope.findings.control.controlled` leaves.
+        limits: Bounds by name.
     """
     actual = {name: BOUNDS[name].measure(report, shown) for name in BOUNDS if name in limits}
     return tuple(Measured(name, limits[name], value, value > limits[name]) for name, value in actual.items())

@@ -41,14 +41,10 @@ def plain_functions(
 ) -> Iterator[Fix]:
     """The change of the user's text; none if a function of the user's would have to be left to Python, too.
 
-    Parameters
-    ----------
-    text
-        The user's file.
-    compiles
-        The compiles of the run in which the finding was found.
-    text_of
-        Reads a file of a library.  May raise OSError.
+    Args:
+        text: The user's file.
+        compiles: The compiles of the run in which the finding was found.
+        text_of: Reads a file of a library.  May raise OSError.
     """
     places = _functions_of(finding, compiles)
     try:

@@ -14,12 +14,9 @@ from irscope.vocabulary.records import dataclass
 class Proposal:
     """One way to remove a finding: the whole text of the file as it would be.
 
-    Parameters
-    ----------
-    does
-        What it does: a method, or the title that it has.
-    last
-        Whether it is offered after all others, since it costs more than it gives.
+    Args:
+        does: What it does: a method, or the title that it has.
+        last: Whether it is offered after all others, since it costs more than it gives.
     """
 
     does: FixMethod | str
@@ -42,14 +39,11 @@ class Proposal:
 class Example:
     """A function body before and after a rule; the rule's test is that irscope's own finding leads from one to the other.
 
-    Parameters
-    ----------
-    before, after
-        The body of ``def f(x)``, which is compiled; a rule that changes more has whole scripts, with ``is_script``.
-    calls
-        What calls it.
-    above
-        What is above the function.
+    Args:
+        before, after: The body of ``def f(x)``, which is compiled; a rule that changes more has whole scripts, with
+            ``is_script``.
+        calls: What calls it.
+        above: What is above the function.
     """
 
     before: str
@@ -86,18 +80,13 @@ OF_VALUES = ("GB0170", "GB0124", "GB0033")
 class Rule:
     """Changes of one sort.
 
-    Parameters
-    ----------
-    name
-        For the tests and the benchmark.
-    kinds
-        The ids of the kinds of findings that it is asked about.
-    propose
-        Gives candidates for a finding; none if it does not fit.  It may raise ValueError: then there are no more.
-    codes
-        Codes that it is asked about; empty: all of its kinds.
-    examples
-        What it does to some texts.
+    Args:
+        name: For the tests and the benchmark.
+        kinds: The ids of the kinds of findings that it is asked about.
+        propose: Gives candidates for a finding; none if it does not fit.  It may raise ValueError: then there are no
+            more.
+        codes: Codes that it is asked about; empty: all of its kinds.
+        examples: What it does to some texts.
     """
 
     name: str

@@ -34,14 +34,10 @@ class Flat:
 class Flattening:
     """Flattens the statements of one ``if``.  Its methods raise ValueError for what cannot be written without a branch.
 
-    Parameters
-    ----------
-    source
-        The file.
-    torch
-        How the file calls torch.
-    bound
-        The names that have a value before it.
+    Args:
+        source: The file.
+        torch: How the file calls torch.
+        bound: The names that have a value before it.
     """
 
     def __init__(self, source: Source, torch: str, bound: frozenset[str]) -> None:
@@ -56,10 +52,8 @@ class Flattening:
     def block(self, body: Sequence[ast.stmt], known: dict[str, str]) -> Flat:
         """Flattens statements.
 
-        Parameters
-        ----------
-        known
-            Values of names that differ from what the names hold, by name.
+        Args:
+            known: Values of names that differ from what the names hold, by name.
         """
         flat = Flat([], dict(known))
         for number, statement in enumerate(body):

@@ -52,12 +52,9 @@ def can_be_split(source: Source, function: Function) -> bool:
 def split(source: Source, function: Function, plain: str, inner: str) -> str:
     """The text with both functions; a method calls what is defined after it.
 
-    Parameters
-    ----------
-    plain
-        The code of the one that calls the other, without decorators.
-    inner
-        The code of the other.
+    Args:
+        plain: The code of the one that calls the other, without decorators.
+        inner: The code of the other.
     """
     plain = f"@{source.torch}.compiler.disable(recursive=False)\n{plain}"
     compiled = _compiled(source, function)
@@ -75,14 +72,10 @@ def with_before(
 ) -> str:
     """The text with a plain function that does something first, and then calls the rest, which is compiled.
 
-    Parameters
-    ----------
-    lines
-        What is done first.
-    passed
-        What the rest gets beside the arguments: expressions, by the names that they have there.
-    changes
-        The changes of the rest: other expressions, and None for statements that go, with their comments.
+    Args:
+        lines: What is done first.
+        passed: What the rest gets beside the arguments: expressions, by the names that they have there.
+        changes: The changes of the rest: other expressions, and None for statements that go, with their comments.
     """
     rest = source.fresh(f"{function.name.strip('_')}_after")
     kept = [statement for statement in function.body if changes.get(statement, "") is not None]
@@ -102,18 +95,12 @@ def with_after(
 ) -> str:
     """The text with a plain function that calls the rest, which is compiled, and then does something with its results.
 
-    Parameters
-    ----------
-    first
-        The statements that stay before the call.
-    kept
-        The statements of the rest.
-    results
-        What the rest returns: expressions, by the names that they have in the plain function.
-    lines
-        What is done then.
-    plain
-        Decorators of other functions, which must not be compiled by themselves.
+    Args:
+        first: The statements that stay before the call.
+        kept: The statements of the rest.
+        results: What the rest returns: expressions, by the names that they have in the plain function.
+        lines: What is done then.
+        plain: Decorators of other functions, which must not be compiled by themselves.
     """
     rest = source.fresh(f"{function.name.strip('_')}_before")
     computed = [f"{name} = {code}" for name, code in results.items() if name != code]

@@ -43,12 +43,9 @@ _SHORT, _MOST_CALLED = 60, 8
 def workarounds(there: Finding, text: str, library: str) -> Iterator[Fix]:
     """Changes of the user's text that put what the rules make of a library's function in its place.
 
-    Parameters
-    ----------
-    there
-        The finding at the library's line (`in_library`).
-    text, library
-        The user's file, and the library's file.
+    Args:
+        there: The finding at the library's line (`in_library`).
+        text, library: The user's file, and the library's file.
     """
     for fix, edits in _copies(there, text, library):
         title = f"{fix.title}{_IN_A_COPY}{os.path.basename(there.file)}"
@@ -155,12 +152,9 @@ def function_at(text: str, line: int) -> tuple[str, Function | None]:
 def _in_place(user: Source, module: str, library: Source, changed: Source) -> tuple[Edit, ...]:
     """The edit of the user's text; empty if the copy cannot take the place of the library's function.
 
-    Parameters
-    ----------
-    module
-        The library's module.
-    library, changed
-        What of its text is about the function, as it is and with the change.
+    Args:
+        module: The library's module.
+        library, changed: What of its text is about the function, as it is and with the change.
     """
     before, after = dict(_functions(library.tree.body)), dict(_functions(changed.tree.body))
     bodies = [{name: list(map(ast.dump, node.body)) for name, node in several.items()} for several in (before, after)]
@@ -252,12 +246,9 @@ def module_of(file: str) -> str:
 def as_patches(before: str, after: str, libraries: Mapping[str, str]) -> dict[str, str]:
     """What the copies in a changed text of the user's are in the library: changed texts, by file.
 
-    Parameters
-    ----------
-    before, after
-        The user's file.
-    libraries
-        The texts of the files that copies may be of, by path.
+    Args:
+        before, after: The user's file.
+        libraries: The texts of the files that copies may be of, by path.
     """
     paths = {module_of(path).rpartition(".")[2]: path for path in libraries}
     changed: dict[str, str] = {}

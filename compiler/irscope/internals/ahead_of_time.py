@@ -33,10 +33,8 @@ class Receiver(Protocol):
     def ended(self, compile: str, graph: Any) -> None:
         """A compile without Dynamo has ended.
 
-        Parameters
-        ----------
-        graph
-            The ``GraphModule`` that was compiled.
+        Args:
+            graph: The ``GraphModule`` that was compiled.
         """
 
     def failed(self, compile: str) -> None:
@@ -50,16 +48,11 @@ class Receiver(Protocol):
 class Compiling:
     """A compile ahead of time.
 
-    Parameters
-    ----------
-    program
-        What was passed to ``torch.compile``.
-    code
-        Of the function that is compiled; of a module, its ``forward``.
-    id
-        PyTorch's ``CompileId``.
-    is_named
-        Whether Dynamo has taken the id.
+    Args:
+        program: What was passed to ``torch.compile``.
+        code: Of the function that is compiled; of a module, its ``forward``.
+        id: PyTorch's ``CompileId``.
+        is_named: Whether Dynamo has taken the id.
     """
 
     program: Any

@@ -28,13 +28,11 @@ def registered_backends() -> list[str]:
 def stand_in(backend: str, for_any: bool, aot: bool = False) -> Hook:
     """Lets Dynamo hand its graphs to a backend in place of the one that the script asks for.
 
-    Parameters
-    ----------
-    for_any
-        Whether also in place of a backend that is the user's own function.  If not, that runs as it is: its failures
-        are findings too.
-    aot
-        Whether AOTAutograd takes all graphs of a backend that calls it, not only those for which that is known to matter.
+    Args:
+        for_any: Whether also in place of a backend that is the user's own function.  If not, that runs as it is: its
+            failures are findings too.
+        aot: Whether AOTAutograd takes all graphs of a backend that calls it, not only those for which that is known to
+            matter.
     """
 
     def apply(eval_frame: types.ModuleType) -> Undo:
@@ -68,10 +66,8 @@ class _StandIn:
     But a stand-in has not imported what the real backend would have.  Inductor's modules, which ``torch.compile`` imports
     without irscope, are imported late; the other backends need no pool, so the stand-in goes on where one has compiled.
 
-    Parameters
-    ----------
-    real
-        What Dynamo would call without the stand-in; None: it takes its place at exit, too.
+    Args:
+        real: What Dynamo would call without the stand-in; None: it takes its place at exit, too.
     """
 
     _ran: ClassVar[set[str]] = set()

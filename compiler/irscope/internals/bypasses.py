@@ -21,16 +21,11 @@ _VERSIONS = "2.13"
 class Taken:
     """A method that the script took from a compiled module.
 
-    Parameters
-    ----------
-    module, method
-        The names of the module's class and of the method.
-    file, line
-        Where the method begins.
-    runs_modules
-        Whether its code, or that of methods that it calls, calls the module or one of those in it.
-    place
-        What ``look`` gave when it was taken first.
+    Args:
+        module, method: The names of the module's class and of the method.
+        file, line: Where the method begins.
+        runs_modules: Whether its code, or that of methods that it calls, calls the module or one of those in it.
+        place: What ``look`` gave when it was taken first.
     """
 
     module: str

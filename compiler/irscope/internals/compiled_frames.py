@@ -22,14 +22,10 @@ def compiled_frame(
 ) -> int | None:
     """The index of the innermost frame of compiled code; None if the stack is not inside compiled code.
 
-    Parameters
-    ----------
-    stack
-        The outermost frame first.
-    generated
-        The files of the output code of the run.
-    functions
-        Files and names of the functions that were compiled.
+    Args:
+        stack: The outermost frame first.
+        generated: The files of the output code of the run.
+        functions: Files and names of the functions that were compiled.
     """
     if any(_is_of(frame, _COMPILES) for frame in stack):
         return None  # it is being compiled

@@ -25,10 +25,8 @@ def warnings_hook(attach: Callable[[], Undo], receive: Callable[[str, bool], Non
 
     Filters stay as they are, so the same is printed.
 
-    Parameters
-    ----------
-    attach
-        Listens to the compilers' logs.
+    Args:
+        attach: Listens to the compilers' logs.
     """
 
     def apply(_: types.ModuleType) -> Undo:

@@ -22,10 +22,8 @@ _USERS = ("codecache", "codegen.cpp", "codegen.cpp_micro_gemm", "cpp_builder")
 def become(instructions: str) -> None:
     """Makes this process compile for such a CPU.
 
-    Parameters
-    ----------
-    instructions
-        The name of a set: ``avx2``, ``avx512`` or ``amx``.
+    Args:
+        instructions: The name of a set: ``avx2``, ``avx512`` or ``amx``.
 
     Raises AttributeError or KeyError if torch is not as expected.
     """

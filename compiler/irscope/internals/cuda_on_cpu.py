@@ -29,14 +29,10 @@ _ZERO = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_mem
 def hook(properties: Any, is_wanted: Callable[[], bool], devices: int = 1) -> Hook:
     """The hook of a run.
 
-    Parameters
-    ----------
-    properties
-        Properties of the first target, as ``torch.cuda.get_device_properties`` has them.
-    is_wanted
-        Whether the user's files name CUDA, as far as they are loaded.
-    devices
-        How many GPUs the machine has.
+    Args:
+        properties: Properties of the first target, as ``torch.cuda.get_device_properties`` has them.
+        is_wanted: Whether the user's files name CUDA, as far as they are loaded.
+        devices: How many GPUs the machine has.
     """
 
     def apply(torch: types.ModuleType) -> Undo:

@@ -37,14 +37,10 @@ def ddp_rows(
     Those of a bucket are all-reduces that no Python function has called.  A bucket runs beside the rest of the backward:
     the rank goes on with it at least until the last bucket begins.
 
-    Parameters
-    ----------
-    wrapped
-        The parameters of each model in DDP, with their numbers of elements.
-    at
-        As for `irscope.internals.flight_recorder.arrivals`.
-    waits
-        As `irscope.internals.device_spans.BackwardWaits` has them.
+    Args:
+        wrapped: The parameters of each model in DDP, with their numbers of elements.
+        at: As for `irscope.internals.flight_recorder.arrivals`.
+        waits: As `irscope.internals.device_spans.BackwardWaits` has them.
     """
     rows: dict[tuple[Any, ...], Calls] = {}
     backward: list[_Bucket] = []

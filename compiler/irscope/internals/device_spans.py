@@ -36,11 +36,11 @@ Told = Callable[[int], None]
 
 
 class DeviceSpans:
-    """Times of the current device; none where there is no GPU, or it is not real."""
+    """Times of the current device; empty without a real GPU."""
 
     def __init__(self, is_real: bool) -> None:
         self._is_real = is_real
-        self._lock = threading.Lock()  # a backward has a thread of its own
+        self._lock = threading.Lock()  # autograd's engine has its own thread
         self._open: deque[tuple[Any, Any, Told]] = deque()
 
     def can_mark(self) -> bool:

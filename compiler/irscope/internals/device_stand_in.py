@@ -33,10 +33,9 @@ Compile = Callable[..., Any]
 class _CodeIsWritten(BaseException):
     """Ends the compile of a graph after its code is written; no ``except Exception`` may hold it up.
 
-    Attributes
-    ----------
-    output_strides
-        Strides of each output, as Inductor has laid it out; a backward reads what the forward has saved in that layout.
+    Attributes:
+        output_strides: Strides of each output, as Inductor has laid it out; a backward reads what the forward has saved
+            in that layout.
     """
 
     def __init__(self, output_strides: Any) -> None:
@@ -82,10 +81,9 @@ def each_program_hook(compiled: Callable[[Compile, Any, tuple[Any, ...], dict[st
 def become(properties: Any) -> None:
     """Makes this process take ``cuda:0`` for a GPU with these properties.
 
-    Parameters
-    ----------
-    properties
-        An object with the attributes of ``torch.cuda.get_device_properties``; with a ``gcnArchName`` it is one of AMD's.
+    Args:
+        properties: An object with the attributes of ``torch.cuda.get_device_properties``; with a ``gcnArchName`` it is
+            one of AMD's.
 
     Raises AttributeError or OSError if torch is not as expected.
     """
@@ -118,10 +116,8 @@ def become(properties: Any) -> None:
 def prepare_for_next(modules: Sequence[str]) -> None:
     """In the run's process: does once what each child would do again.
 
-    Parameters
-    ----------
-    modules
-        What a child has imported for its compile, which this process imports now.
+    Args:
+        modules: What a child has imported for its compile, which this process imports now.
 
     Triton's hash of itself, which is in each kernel, reads hundreds of megabytes.
     """
@@ -207,12 +203,9 @@ def compile_for(
 ) -> None:
     """Compiles Dynamo's graph of CPU tensors as one of ``cuda:0``, down to its code, which is not loaded.
 
-    Parameters
-    ----------
-    replay
-        What the real device has chosen by timing.
-    is_gpu
-        Whether it is for a GPU; else the graph stays on the CPU.
+    Args:
+        replay: What the real device has chosen by timing.
+        is_gpu: Whether it is for a GPU; else the graph stays on the CPU.
 
     Forward and backward are traced with CPU tensors, since autograd's engine needs a real device, but for attention,
     whose operator is the device's.  The graph that comes of it is moved before the first pass that asks for the device.
@@ -323,10 +316,8 @@ def _moved(value: Any) -> Any:
 def _move_graph(graph: Any, creates: bool = True) -> None:
     """Moves a graph to ``cuda:0`` in place, with the graphs in it; one that is there stays as it is.
 
-    Parameters
-    ----------
-    creates
-        Whether the operations, too, that create tensors create them there.
+    Args:
+        creates: Whether the operations, too, that create tensors create them there.
     """
     torch: Any = sys.modules["torch"]
     pytree: Any = sys.modules["torch.utils._pytree"]

@@ -145,16 +145,13 @@ def is_called_by_transform() -> bool:
 class Entry(NamedTuple):
     """How the code that is about to be compiled was reached.
 
-    Parameters
-    ----------
-    program
-        The name of what was passed to ``torch.compile``, if it is that which is compiled: the class of a module, or a
-        function without its decorators.
-    callers
-        The lines that called the compiled function, innermost first, and the line that called ``torch.compile``.
-    module_class
-        The class of the module whose method the code is, or else of the innermost one whose method called it inside the
-        program.
+    Args:
+        program: The name of what was passed to ``torch.compile``, if it is that which is compiled: the class of a
+            module, or a function without its decorators.
+        callers: The lines that called the compiled function, innermost first, and the line that called
+            ``torch.compile``.
+        module_class: The class of the module whose method the code is, or else of the innermost one whose method called
+            it inside the program.
     """
 
     program: str = ""
@@ -194,10 +191,8 @@ def name_of_program(program: Any, arguments: Any = ()) -> str:
     """What was passed to ``torch.compile``: the class of a module, or a function without its decorators; empty if it has no
     name.
 
-    Parameters
-    ----------
-    arguments
-        Those of its call, which tell the class of the object if the methods of a class were passed.
+    Args:
+        arguments: The arguments of its call, which tell the class of the object if the methods of a class were passed.
     """
     if not callable(program):
         return ""

@@ -72,14 +72,11 @@ def steps_hook(
     With the wrapper each inlined call takes one more Python frame of the about fifteen that it takes anyway, so code
     that recurses while it is traced reaches Python's recursion limit a little sooner.
 
-    Parameters
-    ----------
-    before
-        Gets the translator; what it returns is handed to ``after``, which is not called for None.  Must not raise.
-    after
-        Gets that, the translator, whether there are more steps, and the exception of the step.  Must not raise.
-    applied
-        Called when the hook is applied.
+    Args:
+        before: Gets the translator; what it returns is handed to ``after``, which is not called for None.  Must not
+            raise.
+        after: Gets that, the translator, whether there are more steps, and the exception of the step.  Must not raise.
+        applied: Called when the hook is applied.
     """
 
     def apply(module: types.ModuleType) -> Undo:

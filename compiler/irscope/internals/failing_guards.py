@@ -42,12 +42,9 @@ ValueOf = Callable[[str], Any]
 def failing_guards(variables: Mapping[str, Any], value_of: ValueOf) -> list[list[str]]:
     """For each older compile, in the order of PyTorch's reasons, all guards that fail now, in PyTorch's words.
 
-    Parameters
-    ----------
-    variables
-        The local variables of the call.
-    value_of
-        The value of a guard's source (``L['x']``) at the call, or `MISSING`.
+    Args:
+        variables: The local variables of the call.
+        value_of: The value of a guard's source (``L['x']``) at the call, or `MISSING`.
     """
     entries = _entries()
     known: dict[str, Any] = {}

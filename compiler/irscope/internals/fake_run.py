@@ -26,10 +26,8 @@ _modes: list[Any] = []
 def hook(needed: Callable[[str], None]) -> Hook:
     """Begin when torch is imported.
 
-    Parameters
-    ----------
-    needed
-        Called on the stack on which a value is needed, with what needs it.
+    Args:
+        needed: Called on the stack on which a value is needed, with what needs it.
     """
 
     def apply(_: types.ModuleType) -> Undo:

@@ -58,13 +58,11 @@ def arrivals(
     The file is the user's nearest one on the stack; empty if there is none.  On the device: 0 for a CPU, -1 if the
     recorder does not know the duration.
 
-    Parameters
-    ----------
-    before
-        As `irscope.internals.whereabouts.Whereabouts.between`: the lines that the rank was in between two times.
-    at
-        Gives the line that its main thread was in at a time.  A GPU's backward has its own thread, whose stack does not
-        have the user's line.
+    Args:
+        before: As `irscope.internals.whereabouts.Whereabouts.between`: the lines that the rank was in between two
+            times.
+        at: Gives the line that its main thread was in at a time.  A GPU's backward has its own thread, whose stack does
+            not have the user's line.
     """
     found, last = [], 0
     for entry in sorted(entries()[-_MOST:], key=lambda entry: int(entry["time_created_ns"])):

@@ -20,12 +20,9 @@ _VERSIONS = "2.9 to 2.15"
 def hooks(settings: Mapping[str, str], without: Sequence[str]) -> list[Hook]:
     """What changes the defaults.
 
-    Parameters
-    ----------
-    settings
-        By full name (``torch._inductor.config.triton.cudagraphs``) the value as a Python literal.
-    without
-        Operations (``aten.gelu``) whose decompositions Inductor does not have.
+    Args:
+        settings: By full name (``torch._inductor.config.triton.cudagraphs``) the value as a Python literal.
+        without: Operations (``aten.gelu``) whose decompositions Inductor does not have.
     """
     by_module: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, text in settings.items():

@@ -97,22 +97,14 @@ def is_file(path: str, file: str) -> bool:
 class FrameLook:
     """A look at a local variable of one of PyTorch's functions while it is running.
 
-    Parameters
-    ----------
-    what
-        What is not seen where the look does not fit, in the user's words; the text of the capture gap.
-    function
-        The name of the function; empty: the innermost one of the file that has such a variable.
-    file
-        The end of its file's path, or a folder in it, as for `is_in`.
-    local
-        The variable, or the way from it over attributes: ``tx.f_code``; empty: the frame itself.
-    fits
-        Whether a value is what is expected there.
-    versions
-        The torch versions on which this was checked.
-    required
-        Whether the function must be on the stack at each call. If it is not, that is a misfit too.
+    Args:
+        what: What is not seen where the look does not fit, in the user's words; the text of the capture gap.
+        function: The name of the function; empty: the innermost one of the file that has such a variable.
+        file: The end of its file's path, or a folder in it, as for `is_in`.
+        local: The variable, or the way from it over attributes: ``tx.f_code``; empty: the frame itself.
+        fits: Whether a value is what is expected there.
+        versions: The torch versions on which this was checked.
+        required: Whether the function must be on the stack at each call. If it is not, that is a misfit too.
     """
 
     what: str

@@ -74,12 +74,9 @@ def _has_wrapper(path: str) -> bool:
 class GraphCalls:
     """Tells the lines that call compiled graphs, each chain of lines once for each graph.
 
-    Parameters
-    ----------
-    compile_now
-        The compile that is going on; None outside of one.
-    called
-        Gets the compile of a graph that is called, whether the graph is that of its backward, and the lines.
+    Args:
+        compile_now: The compile that is going on; None outside of one.
+        called: Gets the compile of a graph that is called, whether the graph is that of its backward, and the lines.
     """
 
     def __init__(self, compile_now: Callable[[], str | None], called: Callable[[str, bool, Lines], None]) -> None:

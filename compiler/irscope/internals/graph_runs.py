@@ -13,14 +13,10 @@ from typing import Any
 class Watch:
     """Sees which graphs run as Python while it is open; a context manager.
 
-    Attributes
-    ----------
-    graphs
-        The code objects of graphs that ran as Python, one PyTorch operation after the other.
-    interpreted
-        By ``id()`` the graph modules of which PyTorch's interpreter ran nodes.
-    can_see
-        Whether it saw anything: not where the script itself has a profile function.
+    Attributes:
+        graphs: The code objects of graphs that ran as Python, one PyTorch operation after the other.
+        interpreted: By ``id()`` the graph modules of which PyTorch's interpreter ran nodes.
+        can_see: Whether it saw anything: not where the script itself has a profile function.
     """
 
     def __init__(self) -> None:

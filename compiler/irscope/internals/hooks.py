@@ -23,16 +23,11 @@ Undo = Callable[[], None]
 class Hook:
     """One change inside PyTorch.
 
-    Parameters
-    ----------
-    what
-        What is not seen without it, in the user's words; the text of the capture gap.
-    module
-        The module that must have been imported.
-    versions
-        The torch versions on which it was checked.
-    apply
-        Makes the change and returns what takes it back.  Any exception means that it does not fit this torch.
+    Args:
+        what: What is not seen without it, in the user's words; the text of the capture gap.
+        module: The module that must have been imported.
+        versions: The torch versions on which it was checked.
+        apply: Makes the change and returns what takes it back.  Any exception means that it does not fit this torch.
     """
 
     what: str
@@ -46,10 +41,8 @@ class Hooks:
 
     A context manager: everything is undone at its end.
 
-    Parameters
-    ----------
-    on_gap
-        None: the gaps go where those of the capture around go.
+    Args:
+        on_gap: None: the gaps go where those of the capture around go.
     """
 
     def __init__(self, hooks: list[Hook], on_gap: Callable[[CaptureGap], None] | None = None) -> None:

@@ -30,14 +30,10 @@ _KINDS = {
 class LateHook:
     """A hook that compiled code left out.
 
-    Parameters
-    ----------
-    module
-        The name of the module's class.
-    method
-        What added it.
-    place
-        What ``look`` gave when it was added.
+    Args:
+        module: The name of the module's class.
+        method: What added it.
+        place: What ``look`` gave when it was added.
     """
 
     module: str

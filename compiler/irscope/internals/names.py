@@ -21,16 +21,11 @@ _MISSING = object()
 class PrivateName:
     """A module of PyTorch's that has been imported, or what is in it.
 
-    Parameters
-    ----------
-    what
-        What is not seen or done without it, in the user's words; the text of the capture gap.
-    module
-        The module.  It is never imported here.
-    name
-        The way from the module over attributes; empty: the module itself.
-    versions
-        The torch versions on which it was checked.
+    Args:
+        what: What is not seen or done without it, in the user's words; the text of the capture gap.
+        module: The module.  It is never imported here.
+        name: The way from the module over attributes; empty: the module itself.
+        versions: The torch versions on which it was checked.
     """
 
     what: str

@@ -22,10 +22,8 @@ _VERSIONS = "2.11 and 2.13"
 class Optimizers:
     """The optimizers of a run.
 
-    Parameters
-    ----------
-    keeps
-        Whether they are kept alive to the end, which costs nothing if their tensors have no storage.
+    Args:
+        keeps: Whether they are kept alive to the end, which costs nothing if their tensors have no storage.
     """
 
     def __init__(self, keeps: bool) -> None:

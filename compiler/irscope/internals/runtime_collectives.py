@@ -31,10 +31,8 @@ _MOST_OPEN = 1000
 class RuntimeCollectives:
     """Counts what is issued.
 
-    Parameters
-    ----------
-    is_fake
-        Under the fake group nothing takes time, so what is beside a collective is not known.
+    Args:
+        is_fake: Under the fake group nothing takes time, so what is beside a collective is not known.
     """
 
     def __init__(self, is_fake: bool) -> None:
@@ -63,12 +61,9 @@ class RuntimeCollectives:
     ) -> list[Row]:
         """All so far, in the order of their first calls.
 
-        Parameters
-        ----------
-        recorded
-            The entries of the flight recorder, which has DDP's.
-        at
-            As for `irscope.internals.flight_recorder.arrivals`.
+        Args:
+            recorded: The entries of the flight recorder, which has DDP's.
+            at: As for `irscope.internals.flight_recorder.arrivals`.
         """
         self._spans.settle()
         with self._lock:

@@ -33,10 +33,8 @@ class _Enough(BaseException):
 def main(source_of: Callable[[str], str]) -> None:
     """Prints the answer.
 
-    Parameters
-    ----------
-    source_of
-        The expression that a guard is about, from PyTorch's words for one that failed; empty if it has none.
+    Args:
+        source_of: The expression that a guard is about, from PyTorch's words for one that failed; empty if it has none.
     """
     request = json.loads(sys.stdin.read())
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -32,13 +32,10 @@ def scheduler_hooks(
 
     The receivers must not raise.
 
-    Parameters
-    ----------
-    before, after
-        Get the nodes.
-    call
-        Gets what the kernel was made of (scheduler nodes, or an IR node of an extern kernel), its name, whether it is an
-        extern kernel, and its handle.
+    Args:
+        before, after: Get the nodes.
+        call: Gets what the kernel was made of (scheduler nodes, or an IR node of an extern kernel), its name, whether
+            it is an extern kernel, and its handle.
     """
     told = 0
 

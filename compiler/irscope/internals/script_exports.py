@@ -27,14 +27,10 @@ packages: list[str] = []
 class Mismatch:
     """An input of a package whose size is not the one that the package was compiled for.
 
-    Parameters
-    ----------
-    name
-        The input.
-    dimension
-        From 0.
-    compiled, called
-        The size.
+    Args:
+        name: The input.
+        dimension: From 0.
+        compiled, called: The size.
     """
 
     name: str

@@ -148,16 +148,11 @@ class _Call:
     """A call of attention, and what several operators ask about it: a comparison of dynamic sizes is a guard, so each is
     made once, and in the same order for all devices.
 
-    Parameters
-    ----------
-    half
-        Whether the numbers have 16 bits.
-    fits
-        Whether batches and heads are the same, or the heads grouped and that is allowed.
-    rows_are_whole
-        Whether the last dimension of each tensor, and of the mask, is contiguous.
-    wide, deep
-        The sizes of a head: of queries, and of values.
+    Args:
+        half: Whether the numbers have 16 bits.
+        fits: Whether batches and heads are the same, or the heads grouped and that is allowed.
+        rows_are_whole: Whether the last dimension of each tensor, and of the mask, is contiguous.
+        wide, deep: The sizes of a head: of queries, and of values.
     """
 
     torch: Any

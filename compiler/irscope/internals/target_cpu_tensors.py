@@ -23,12 +23,9 @@ _MOVES = ("to", "cpu")
 class CpuTensor:
     """A tensor on the CPU.
 
-    Parameters
-    ----------
-    name
-        Name of its node in Dynamo's graph, or of the variable.
-    stack
-        Where it is put there, as PyTorch prints a stack.
+    Args:
+        name: Name of its node in Dynamo's graph, or of the variable.
+        stack: Where it is put there, as PyTorch prints a stack.
     """
 
     name: str

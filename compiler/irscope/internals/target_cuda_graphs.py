@@ -19,14 +19,10 @@ from irscope.vocabulary.records import dataclass
 class LeftOut:
     """A kernel that runs outside of the CUDA graphs of its program.
 
-    Parameters
-    ----------
-    kernel
-        Its node in Inductor's schedule.
-    why
-        The reason, in PyTorch's words.
-    stack
-        The user's stack, as PyTorch prints it; may be empty.
+    Args:
+        kernel: Its node in Inductor's schedule.
+        why: The reason, in PyTorch's words.
+        stack: The user's stack, as PyTorch prints it; may be empty.
     """
 
     kernel: str
@@ -38,20 +34,14 @@ class LeftOut:
 class CudaGraphs:
     """What Inductor decides about one graph.
 
-    Parameters
-    ----------
-    backward
-        Whether it is the backward graph.
-    reasons
-        Why the whole graph runs without CUDA graphs, in PyTorch's words, with the user's stacks; none: it does not.
-    graphs
-        How many CUDA graphs are recorded.
-    recorded
-        How many kernels are in them.
-    left_out
-        Those that are not.
-    records_each_size
-        Whether one is recorded for each size of an input, since shapes are dynamic.
+    Args:
+        backward: Whether it is the backward graph.
+        reasons: Why the whole graph runs without CUDA graphs, in PyTorch's words, with the user's stacks; none: it does
+            not.
+        graphs: How many CUDA graphs are recorded.
+        recorded: How many kernels are in them.
+        left_out: The ones that are not.
+        records_each_size: Whether one is recorded for each size of an input, since shapes are dynamic.
     """
 
     backward: bool
@@ -84,12 +74,9 @@ def note_partitions() -> None:
 def note_graph(initialize: Any, *args: Any, **kwargs: Any) -> None:
     """A graph's code is written.
 
-    Parameters
-    ----------
-    initialize
-        ``CompiledFxGraph.__init__``.
-    args, kwargs
-        Its arguments, without ``self``.
+    Args:
+        initialize: ``CompiledFxGraph.__init__``.
+        args, kwargs: Its arguments, without ``self``.
 
     Raises AttributeError, KeyError or TypeError where they are not as expected.
     """

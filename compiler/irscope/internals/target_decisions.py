@@ -25,10 +25,8 @@ _FILES = ("torch/_decomp/", "torch/_refs/", "torch/_prims_common/", "torch/_indu
 def decide_as_on(device: Any) -> None:
     """From now on in this process, for tensors of the CPU.
 
-    Parameters
-    ----------
-    device
-        The ``torch.device`` whose type is answered.
+    Args:
+        device: The ``torch.device`` whose type is answered.
     """
     torch: Any = sys.modules["torch"]
     fake: Any = importlib.import_module("torch._subclasses.fake_tensor").FakeTensor

@@ -51,18 +51,12 @@ CAPABILITY = (8, 0)
 class Refusal:
     """Why the partitioner leaves a node to PyTorch.
 
-    Parameters
-    ----------
-    has_converter
-        Whether Torch-TensorRT has a converter for the operator at all.
-    validators
-        The names of the functions that refused this node, of its converters.
-    said
-        What Torch-TensorRT logged meanwhile.
-    is_dynamic
-        A converter takes the node, but for sizes that are symbols.
-    is_complex
-        It computes with complex numbers.
+    Args:
+        has_converter: Whether Torch-TensorRT has a converter for the operator at all.
+        validators: The names of the functions that refused this node, of its converters.
+        said: What Torch-TensorRT logged meanwhile.
+        is_dynamic: A converter takes the node, but for sizes that are symbols.
+        is_complex: It computes with complex numbers.
     """
 
     has_converter: bool = False
@@ -119,10 +113,8 @@ class TorchTensorRt:
     def lowered(self, module: Any, on_pass: Callable[[str, Any], None]) -> Any:
         """The module after the lowering passes, which may change it in place.
 
-        Parameters
-        ----------
-        on_pass
-            Called after each pass with its name and the module.
+        Args:
+            on_pass: Called after each pass with its name and the module.
         """
 
         def seen(one: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,10 +139,8 @@ class TorchTensorRt:
     def partitioned(self, module: Any, smallest: int) -> Any:
         """A copy of the module, cut into modules; those for TensorRT have ``_run_on_acc`` in their names.
 
-        Parameters
-        ----------
-        smallest
-            How many operators an engine has at least.
+        Args:
+            smallest: How many operators an engine has at least.
         """
         fx = self._torch.fx
         cut: Any = importlib.import_module("torch.fx.passes.splitter_base").FxNetSplitterInternalError

@@ -27,16 +27,12 @@ class NotCompiledError(Exception):
 class CompiledKernel:
     """Where Triton keeps a kernel that was compiled.
 
-    Parameters
-    ----------
-    folder
-        The folder of Triton's cache.
-    function
-        The name of the kernel's function, which the files have.
-    file
-        The file of its source, which the locations in its stages name.
-    config, configs
-        The configuration that was compiled, as printed, and those between which a real device would choose by timing.
+    Args:
+        folder: The folder of Triton's cache.
+        function: The name of the kernel's function, which the files have.
+        file: The file of its source, which the locations in its stages name.
+        config, configs: The configuration that was compiled, as printed, and those between which a real device would
+            choose by timing.
     """
 
     folder: str

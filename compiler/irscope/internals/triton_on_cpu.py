@@ -33,16 +33,11 @@ _OPERATORS = PrivateName(_WHAT, "torch._library.triton", "triton_ops_to_kernels"
 class Launch:
     """A kernel that the script, or a library, launches outside of compiled code.
 
-    Parameters
-    ----------
-    name
-        Name of its function.
-    file, line
-        The user's file and line, where it is launched.
-    key
-        The same for launches for which Triton compiles one kernel.
-    compile
-        Compiles it for the device of the process, and launches nothing.
+    Args:
+        name: Name of its function.
+        file, line: The user's file and line, where it is launched.
+        key: The same for launches for which Triton compiles one kernel.
+        compile: Compiles it for the device of the process, and launches nothing.
     """
 
     name: str
@@ -55,12 +50,9 @@ class Launch:
 def hooks(interpreter: Callable[[Any], Any], launched: Callable[[Launch], None]) -> list[Hook]:
     """Let Dynamo see the kernels, and interpret those that are launched.
 
-    Parameters
-    ----------
-    interpreter
-        Makes a Python function one that Triton's interpreter runs.
-    launched
-        Called before a launch outside of compiled code, on its stack.
+    Args:
+        interpreter: Makes a Python function one that Triton's interpreter runs.
+        launched: Called before a launch outside of compiled code, on its stack.
     """
     interpreted = functools.partial(_interpreted, functools.cache(interpreter), launched)
     return [

@@ -35,18 +35,12 @@ _MS = 1000.0
 class Choice:
     """One way to compute an operator.
 
-    Parameters
-    ----------
-    name
-        Inductor's, with the number that it has in this process: ``triton_mm_7``.
-    kind
-        The class of it in Inductor: ``TritonTemplateCaller``, ``ExternKernelCaller``.
-    seconds
-        What a call took; None if it could not be timed.
-    why_not
-        Why it could not, if that is known.
-    estimate
-        Seconds by a model of a device that is not here; None: there is none.
+    Args:
+        name: Inductor's, with the number that it has in this process: ``triton_mm_7``.
+        kind: The class of it in Inductor: ``TritonTemplateCaller``, ``ExternKernelCaller``.
+        seconds: What a call took; None if it could not be timed.
+        why_not: Why it could not, if that is known.
+        estimate: Seconds by a model of a device that is not here; None: there is none.
     """
 
     name: str
@@ -61,24 +55,15 @@ class Choice:
 class Tuned:
     """An operator that was autotuned; Inductor takes the first of the choices with the least time.
 
-    Parameters
-    ----------
-    operator
-        Inductor's name: ``mm``.
-    key
-        What the choice is known by on every machine.
-    node
-        The name of the post-grad node; empty if it is not known.
-    stack
-        The node's stack trace, as text; empty if it has none.
-    inputs
-        ``float32[64, 128]`` of each input.
-    errors
-        What was logged while the choices were timed, in order.
-    why
-        Why one of the choices is taken though nothing is timed; empty: they were timed.
-    chosen
-        Its number, from 0.
+    Args:
+        operator: Inductor's name: ``mm``.
+        key: What the choice is known by on every machine.
+        node: The name of the post-grad node; empty if it is not known.
+        stack: The node's stack trace, as text; empty if it has none.
+        inputs: ``float32[64, 128]`` of each input.
+        errors: What was logged while the choices were timed, in order.
+        why: Why one of the choices is taken though nothing is timed; empty: they were timed.
+        chosen: Its number, from 0.
     """
 
     operator: str
@@ -96,12 +81,9 @@ class Tuned:
 class Padded:
     """A product of matrices that Inductor considered to pad; ``operator`` to ``stack`` as those of `Tuned`.
 
-    Parameters
-    ----------
-    seconds
-        Seconds of the product as it is and padded; None if an earlier decision was found in Inductor's cache.
-    is_padded
-        What was decided.
+    Args:
+        seconds: Seconds of the product as it is and padded; None if an earlier decision was found in Inductor's cache.
+        is_padded: What was decided.
     """
 
     operator: str
@@ -137,10 +119,8 @@ def template_key(op: str, inputs: str) -> str:
 def name_of_option(choice: Any) -> str:
     """A template with its configuration, or a library call, by a name that is the same in every process.
 
-    Parameters
-    ----------
-    choice
-        Inductor's, or a `Choice`.
+    Args:
+        choice: Inductor's, or a `Choice`.
     """
     return option_name(str(choice.name), str(getattr(choice, "description", "") or ""))
 

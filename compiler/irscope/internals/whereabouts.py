@@ -120,10 +120,9 @@ class Whereabouts:
     def between(self, begin: int, end: int, but: Place) -> list[list[Any]]:
         """The user's lines in which looks between two times found the main thread, in nanoseconds since the epoch.
 
-        Parameters
-        ----------
-        but
-            The line of the collective itself, in which the rank also is while it waits: given if all looks found it there.
+        Args:
+            but: The line of the collective itself, in which the rank also is while it waits: given if all looks found
+                it there.
 
         Returns
         -------

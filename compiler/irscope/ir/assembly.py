@@ -30,14 +30,10 @@ _COMMENT = re.compile(r"^\s*(?:#|//|@ )")
 def clean_assembly(assembly: str, kernel: KernelText, source: str) -> tuple[str, Lines]:
     """The kernel's functions with their instructions, the labels that they use and the constants that they read.
 
-    Parameters
-    ----------
-    assembly
-        What the compiler wrote with `FLAGS`.
-    kernel
-        The file that it compiled.
-    source
-        The C++ text; its ``extern "C"`` functions are the kernel.
+    Args:
+        assembly: What the compiler wrote with `FLAGS`.
+        kernel: The file that it compiled.
+        source: The C++ text; its ``extern "C"`` functions are the kernel.
 
     Raises ValueError if the assembly has none of them.
     """

@@ -27,14 +27,10 @@ _NEAR = 40
 class Call:
     """A call of a kernel or of a library.
 
-    Parameters
-    ----------
-    name
-        As PyTorch's handle names it.
-    handle
-        PyTorch's number of the call; None if it has none.
-    line
-        1-based, in the text of the wrapper.
+    Args:
+        name: As PyTorch's handle names it.
+        handle: PyTorch's number of the call; None if it has none.
+        line: 1-based, in the text of the wrapper.
     """
 
     name: str
@@ -73,12 +69,9 @@ def _line_of(name: str, rows: list[str], start: int) -> int:
 def kernels_of(wrapper: str, kernels: str, tuned: Iterable[KernelSource] = ()) -> list[KernelSource]:
     """The kernels that a wrapper calls: first those with a text, then the calls into libraries.
 
-    Parameters
-    ----------
-    kernels
-        The text of the file with the kernels.
-    tuned
-        The Triton kernels, which are not in that file.
+    Args:
+        kernels: The text of the file with the kernels.
+        tuned: The Triton kernels, which are not in that file.
     """
     generated = {name: KernelSource(name, "cpp", text) for name, text in _texts(kernels)}
     generated.update({kernel.name: kernel for kernel in tuned})

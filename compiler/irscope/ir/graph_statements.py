@@ -24,22 +24,14 @@ ORIGIN = re.compile(ORIGIN_HEAD + r"(?P<function>.+?), code: (?P<code>.*)$")
 class GraphNode:
     """One node of a graph.
 
-    Parameters
-    ----------
-    op
-        ``placeholder``, ``get_attr``, ``call`` or ``output``.
-    target
-        What is called, as printed: ``torch.ops.aten.mm.default``, ``relu``, ``operator.add``.
-    detail
-        Dtype, shape, strides and device as printed: ``f32[8, 32][32, 1]cpu``; empty if it is not a tensor.
-    inputs
-        Names of the nodes it uses, in order, each once.
-    line
-        1-based line in the stage's text.
-    origin
-        The user's line it came from, where the text tells.
-    code
-        That line as printed.
+    Args:
+        op: ``placeholder``, ``get_attr``, ``call`` or ``output``.
+        target: What is called, as printed: ``torch.ops.aten.mm.default``, ``relu``, ``operator.add``.
+        detail: Dtype, shape, strides and device as printed: ``f32[8, 32][32, 1]cpu``; empty if it is not a tensor.
+        inputs: Names of the nodes it uses, in order, each once.
+        line: 1-based line in the stage's text.
+        origin: The user's line it came from, where the text tells.
+        code: That line as printed.
     """
 
     name: str

@@ -110,14 +110,10 @@ def read_nodes(
 ) -> tuple[GraphNode, ...]:
     """Some nodes of a printed graph, in its order, without reading the others where that can be.
 
-    Parameters
-    ----------
-    wanted
-        Name → 1-based line of each.  Names that the graph does not have are passed over.
-    known
-        The names of all its nodes.
-    most
-        At most this many of them, operations rather than inputs.
+    Args:
+        wanted: Name → 1-based line of each.  Names that the graph does not have are passed over.
+        known: The names of all its nodes.
+        most: At most this many of them, operations rather than inputs.
     """
     lines = text.split("\n")
     if most is not None and len(wanted) > most:

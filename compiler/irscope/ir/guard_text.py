@@ -32,33 +32,22 @@ _DUCK = pattern(r"# duck sizing added this equality because these variables had 
 class FailedGuard:
     """One guard that failed.
 
-    Parameters
-    ----------
-    text
-        The guard as PyTorch words it, without the compile and the user line.
-    source
-        The expression it watches, in terms of the function's locals: ``x``, ``self.drop.training``; empty if unknown.
-    code
-        irscope's code of the finding: ``recompile-size``, ``recompile-value``, …
-    what
-        What changed, as a phrase: ``size 8 → 5 in dimension 0``.
-    frames
-        Files and lines of the user stack that made the guard, outermost first; empty if PyTorch does not tell.
-    dimension
-        The dimension of a size or stride.
-    was
-        The value or the type's name that the code was compiled for, as text; empty if PyTorch does not tell.
-    other
-        The second thing that the guard compares, named as ``source``.
-    sizes
-        For a guard on a size: the size of the compiled code, and that of the call; empty for other guards.
-    state
-        For a guard on the state of PyTorch as a whole: the first one that changed, by PyTorch's name (``grad_mode``);
-        empty if PyTorch does not tell.  Inference mode, which shows in the dispatch keys of tensors, is one, too.
-    changes
-        How many things must be other ones for the guard to hold: the states, if there are several.
-    shared_size
-        For two sizes that are one symbol (duck sizing): what both were; None for other guards.
+    Args:
+        text: The guard as PyTorch words it, without the compile and the user line.
+        source: The expression it watches, in terms of the function's locals: ``x``, ``self.drop.training``; empty if
+            unknown.
+        code: irscope's code of the finding: ``recompile-size``, ``recompile-value``, …
+        what: What changed, as a phrase: ``size 8 → 5 in dimension 0``.
+        frames: Files and lines of the user stack that made the guard, outermost first; empty if PyTorch does not tell.
+        dimension: The dimension of a size or stride.
+        was: The value or the type's name that the code was compiled for, as text; empty if PyTorch does not tell.
+        other: The second thing that the guard compares, named as ``source``.
+        sizes: For a guard on a size: the size of the compiled code, and that of the call; empty for other guards.
+        state: For a guard on the state of PyTorch as a whole: the first one that changed, by PyTorch's name
+            (``grad_mode``); empty if PyTorch does not tell.  Inference mode, which shows in the dispatch keys of
+            tensors, is one, too.
+        changes: How many things must be other ones for the guard to hold: the states, if there are several.
+        shared_size: For two sizes that are one symbol (duck sizing): what both were; None for other guards.
     """
 
     text: str
@@ -126,10 +115,8 @@ def about(subject: str, what: str) -> str:
 def since_made(failed: FailedGuard, now: str = "") -> str:
     """What changed since an artifact was made: ``x.shape[1]`` was 128 when it was made and is 130.
 
-    Parameters
-    ----------
-    now
-        The value that the guard watches; empty if it is not known.
+    Args:
+        now: The value that the guard watches; empty if it is not known.
     """
     name = f"`{failed.source}`" if failed.source else ""
     if failed.sizes and failed.dimension is not None:

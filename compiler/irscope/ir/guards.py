@@ -24,23 +24,16 @@ _ACCESS = pattern(r"[LG]\['[^']+'\](?:\.[A-Za-z_]\w*|\[[^\]]+\])*")
 class Guard:
     """One guard.
 
-    Parameters
-    ----------
-    kind
-        PyTorch's word: ``TENSOR_MATCH``, ``EQUALS_MATCH``, ``ID_MATCH``, …
-    check
-        The condition, as printed.
-    source
-        What it watches, as the user would write it: ``x``, ``self.drop.training``; empty for the global state.
-    origin
-        The line that made it; None if PyTorch does not report it.
-    code
-        That line's text as printed.
-    failed
-        In how many recompilations of this run it was the guard that failed.
-    nanoseconds
-        What one check of it takes where it was measured, with warm caches and without the way to the value; exact to
-        a few.  A guard that prints several lines has it on the first (see internals/guard_costs.py).
+    Args:
+        kind: PyTorch's word: ``TENSOR_MATCH``, ``EQUALS_MATCH``, ``ID_MATCH``, …
+        check: The condition, as printed.
+        source: What it watches, as the user would write it: ``x``, ``self.drop.training``; empty for the global state.
+        origin: The line that made it; None if PyTorch does not report it.
+        code: That line's text as printed.
+        failed: In how many recompilations of this run it was the guard that failed.
+        nanoseconds: What one check of it takes where it was measured, with warm caches and without the way to the
+            value; exact to a few.  A guard that prints several lines has it on the first (see
+            internals/guard_costs.py).
     """
 
     kind: str
@@ -56,12 +49,9 @@ class Guard:
 class GuardList:
     """Guards of one compile.
 
-    Parameters
-    ----------
-    latency
-        The time of one check of all of them in µs, as PyTorch measured it once, with cold caches.
-    count
-        How many there are; ``guards`` has fewer where only some were asked for.
+    Args:
+        latency: The time of one check of all of them in µs, as PyTorch measured it once, with cold caches.
+        count: How many there are; ``guards`` has fewer where only some were asked for.
     """
 
     compile: str
@@ -82,14 +72,11 @@ def guards_of(
 ) -> GuardList:
     """Reads the ``guards`` stage of a compile.
 
-    Parameters
-    ----------
-    compiles
-        All compiles of the run: their reasons tell which guards failed, their files complete the printed names.
-    costs
-        What is kept beside the text: for each guard its kind, how many lines it prints, and its nanoseconds.
-    most
-        At most this many guards, the failed ones among them first.
+    Args:
+        compiles: All compiles of the run: their reasons tell which guards failed, their files complete the printed
+            names.
+        costs: What is kept beside the text: for each guard its kind, how many lines it prints, and its nanoseconds.
+        most: At most this many guards, the failed ones among them first.
     """
     failures = [
         parse_failed_guard(reason)

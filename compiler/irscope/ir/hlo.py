@@ -38,20 +38,13 @@ class Array:
 class Instruction:
     """One instruction.
 
-    Parameters
-    ----------
-    shape
-        As printed, with the layout; that of a tuple has several arrays.
-    operands
-        Names of instructions of the same computation.
-    literal
-        For a constant or a parameter: what is printed between its brackets.
-    attributes
-        Names and values as printed, without metadata and without the computations that it calls.
-    called
-        The computations that it calls, by name.
-    op_name
-        Where it came from: ``jit(forward)/relu~model.py:7/max``.
+    Args:
+        shape: As printed, with the layout; that of a tuple has several arrays.
+        operands: Names of instructions of the same computation.
+        literal: For a constant or a parameter: what is printed between its brackets.
+        attributes: Names and values as printed, without metadata and without the computations that it calls.
+        called: The computations that it calls, by name.
+        op_name: Where it came from: ``jit(forward)/relu~model.py:7/max``.
     """
 
     name: str

@@ -172,10 +172,8 @@ def with_inlined(origins: Mapping[str, tuple[Origin, ...]], graph: Graph | None)
     """Kernel name → user lines, with those of the functions that an operator's template has in itself: of
     ``score_mod`` and ``mask_mod`` PyTorch tells no stacks.
 
-    Parameters
-    ----------
-    graph
-        Dynamo's graph, whose text has the graphs of these functions, too.
+    Args:
+        graph: Dynamo's graph, whose text has the graphs of these functions, too.
     """
     found = dict(origins)
     nodes = graph.nodes if graph is not None else ()

@@ -45,16 +45,12 @@ class TraceError(Exception):
 class Event(NamedTuple):
     """Something that took time.
 
-    Parameters
-    ----------
-    category
-        Kineto's: ``cpu_op``, ``user_annotation``, ``kernel``, ``cuda_runtime``, ``python_function``, …
-    start, seconds
-        In seconds; the start counts from wherever the trace's clock does.
-    thread
-        The row of the trace that it is in: process and thread, or device and stream.
-    args
-        What Kineto says beside: ``External id``, ``correlation``, ``Sequence number``, ``kernel_file``, ``stream``.
+    Args:
+        category: Kineto's: ``cpu_op``, ``user_annotation``, ``kernel``, ``cuda_runtime``, ``python_function``, …
+        start, seconds: In seconds; the start counts from wherever the trace's clock does.
+        thread: The row of the trace that it is in: process and thread, or device and stream.
+        args: What Kineto says beside: ``External id``, ``correlation``, ``Sequence number``, ``kernel_file``,
+            ``stream``.
     """
 
     name: str
@@ -72,19 +68,13 @@ Taker = Callable[[str], bool]
 def read_events(path: str, left_out: Counter[str] | None = None, taker: Taker | None = None) -> Iterator[Event]:
     """The events of a trace that have a duration, in the order of the file.
 
-    Parameters
-    ----------
-    left_out
-        Counts what is left out, by why.
-    taker
-        May take blocks of events, at their place in the order; the others are given here.
+    Args:
+        left_out: Counts what is left out, by why.
+        taker: May take blocks of events, at their place in the order; the others are given here.
 
-    Raises
-    ------
-    TraceError
-        It is not a trace, is damaged, or has more than `MOST_EVENTS` events.
-    OSError
-        The file cannot be read.
+    Raises:
+        TraceError: It is not a trace, is damaged, or has more than `MOST_EVENTS` events.
+        OSError: The file cannot be read.
     """
     with open(path, "rb") as file:
         packed = file.read(2) == b"\x1f\x8b"

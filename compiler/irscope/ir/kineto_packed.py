@@ -43,10 +43,8 @@ def is_large_packed(path: str) -> bool:
 class PackedParts:
     """The parts of a packed trace, for a ``with`` statement.
 
-    Parameters
-    ----------
-    ahead
-        For how many parts there is room.  A part is overwritten when so many others have been made.
+    Args:
+        ahead: For how many parts there is room.  A part is overwritten when so many others have been made.
     """
 
     def __init__(self, path: str, ahead: int) -> None:
@@ -64,12 +62,9 @@ class PackedParts:
     def places(self) -> Generator[Place, None, None]:
         """Where each part is, when it has been unpacked.
 
-        Raises
-        ------
-        PartError
-            The file is damaged, or no place is found where a part may end.
-        OSError
-            The file cannot be read.
+        Raises:
+            PartError: The file is damaged, or no place is found where a part may end.
+            OSError: The file cannot be read.
         """
         rest, number, unpacked, is_last = b"", 0, 0, False
         try:

@@ -71,12 +71,9 @@ class Part:
     def events(self, left_out: Counter[str], taker: Taker | None = None) -> Iterator[Event]:
         """What is in it.
 
-        Raises
-        ------
-        PartError
-            The part does not end where an event does, or the trace is damaged.
-        TraceError
-            This is the last part.  If the others could be read, the trace is damaged.
+        Raises:
+            PartError: The part does not end where an event does, or the trace is damaged.
+            TraceError: This is the last part.  If the others could be read, the trace is damaged.
         """
         try:
             yield from events_of(self, left_out, is_part=not self._is_last, taker=taker)

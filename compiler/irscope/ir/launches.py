@@ -27,20 +27,14 @@ _BLOCK = re.compile(r"^(?:[XYZ]|R\d?_?|R)BLOCK(?:_\d+)?$|^RSPLIT(?:_SIZE)?$|^NUM
 class Tensor:
     """A tensor of output code at one moment.
 
-    Parameters
-    ----------
-    memory
-        The name by which its memory was allocated; tensors of one memory share it.
-    holds
-        The buffer whose value it holds; empty if nothing was written to the memory yet, ``0`` for zeros.
-    shape, strides, offset
-        In elements; sizes that depend on inputs are expressions.  A shape of None: the output code does not tell.
-    dtype
-        Without ``torch.``; empty if only the kernel's signature has it.
-    name
-        What a launch calls it.
-    held
-        Shape, strides and offset of the buffer that it holds, if the launch sees that in another form.
+    Args:
+        memory: The name by which its memory was allocated; tensors of one memory share it.
+        holds: The buffer whose value it holds; empty if nothing was written to the memory yet, ``0`` for zeros.
+        shape, strides, offset: In elements; sizes that depend on inputs are expressions.  A shape of None: the output
+            code does not tell.
+        dtype: Without ``torch.``; empty if only the kernel's signature has it.
+        name: What a launch calls it.
+        held: Shape, strides and offset of the buffer that it holds, if the launch sees that in another form.
     """
 
     memory: str
@@ -222,12 +216,9 @@ def wholes_of_parts(output_code: str) -> dict[str, tuple[str, int]]:
 def concatenated(output_code: str, graph: str, nodes: Mapping[str, str]) -> dict[str, str]:
     """Buffer → node, of buffers that are written in parts and of these parts: a concatenation and what it joins.
 
-    Parameters
-    ----------
-    graph
-        The text of the last graph.
-    nodes
-        Buffer → node, as known; a part may be said to be the concatenation.
+    Args:
+        graph: The text of the last graph.
+        nodes: Buffer → node, as known; a part may be said to be the concatenation.
     """
     parts: dict[str, list[tuple[int, str]]] = {}
     for part, (whole, offset) in wholes_of_parts(output_code).items():

@@ -36,14 +36,11 @@ Lines = list[tuple[int, int]]
 class KernelText:
     """Where the kernel's text lies, so that a compiler's file and line become a line of the text.
 
-    Parameters
-    ----------
-    file
-        The file that the compiler read, as it names it.
-    first_line
-        1-based line of the file at which the text begins; 0 or less where the file lacks lines that the text has.
-    lines
-        How many lines the text has.
+    Args:
+        file: The file that the compiler read, as it names it.
+        first_line: 1-based line of the file at which the text begins; 0 or less where the file lacks lines that the
+            text has.
+        lines: How many lines the text has.
     """
 
     file: str
@@ -81,10 +78,8 @@ def with_lines(data: Any, language: str, text: str | None) -> Any:
     """The data of a stage with its line table in the place of what `place_of` keeps; without lines where the text is
     missing, or the data is not what it should be.
 
-    Parameters
-    ----------
-    data
-        Plain JSON values of any stage.
+    Args:
+        data: Plain JSON values of any stage.
     """
     if not isinstance(data, dict) or KERNEL_TEXT not in data:
         return data

@@ -23,18 +23,12 @@ _MODULE = "builtin.module"
 class PassStep:
     """One pass of a pipeline.
 
-    Parameters
-    ----------
-    number
-        Counts all passes of the kernel, those too that changed nothing; from 1.
-    pipeline
-        The stage that the pipeline works towards: ``ttir``, ``ttgir``, ``llir``.
-    argument
-        The pass as the command line of MLIR's tools names it: ``triton-licm``.
-    changed
-        Whether it changes the module, names and locations aside.
-    text
-        The module after it; empty if the dump does not show it.
+    Args:
+        number: Counts all passes of the kernel, those too that changed nothing; from 1.
+        pipeline: The stage that the pipeline works towards: ``ttir``, ``ttgir``, ``llir``.
+        argument: The pass as the command line of MLIR's tools names it: ``triton-licm``.
+        changed: Whether it changes the module, names and locations aside.
+        text: The module after it; empty if the dump does not show it.
     """
 
     number: int
@@ -93,12 +87,9 @@ def snapshots_in(dump: str) -> list[Snapshot]:
 def steps_of(dump: str, pipeline: str, end: str, first: int) -> list[PassStep]:
     """The passes of one pipeline.
 
-    Parameters
-    ----------
-    end
-        The module when the pipeline had ended; empty if it is not known.
-    first
-        The number of its first pass.
+    Args:
+        end: The module when the pipeline had ended; empty if it is not known.
+        first: The number of its first pass.
     """
     snapshots = snapshots_in(dump)
     steps = []

@@ -52,21 +52,14 @@ _INNER = ("_modules", "__dict__")
 class PlacedNodes:
     """Columns of a graph's nodes, in an order in which most come after what they use.
 
-    Parameters
-    ----------
-    kinds
-        ``placeholder``, ``get_attr``, ``output``; anything else is an operation.
-    dtypes
-        As printed: ``f32``.
-    modules
-        Module of each node; None if it has none.
-    untold
-        Whether PyTorch does not say where the node is from: a pass or autograd made it.  Any other node without a module
-        is from a line of the user's that is outside of all modules.
-    backward
-        Whether it is a part of the backward.
-    edges
-        Pairs of numbers: what is used, and what uses it.
+    Args:
+        kinds: ``placeholder``, ``get_attr``, ``output``; anything else is an operation.
+        dtypes: As printed: ``f32``.
+        modules: Module of each node; None if it has none.
+        untold: Whether PyTorch does not say where the node is from: a pass or autograd made it.  Any other node without
+            a module is from a line of the user's that is outside of all modules.
+        backward: Whether it is a part of the backward.
+        edges: Pairs of numbers: what is used, and what uses it.
     """
 
     names: Sequence[str]

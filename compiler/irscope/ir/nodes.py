@@ -60,14 +60,10 @@ _ARGUMENT = re.compile(r'(?P<name>\w+)(?:: "[^"]*")?\s*[,)]')
 class Value:
     """What a node gives.
 
-    Parameters
-    ----------
-    kind
-        ``tensor``, ``symbol``, ``list``, ``other``; empty if unknown.
-    sizes, strides
-        Numbers, or text where they are symbolic.
-    bytes
-        Bytes of the elements, with hints in place of symbols; None if a hint is missing.
+    Args:
+        kind: ``tensor``, ``symbol``, ``list``, ``other``; empty if unknown.
+        sizes, strides: Numbers, or text where they are symbolic.
+        bytes: Bytes of the elements, with hints in place of symbols; None if a hint is missing.
     """
 
     kind: str = ""
@@ -111,21 +107,14 @@ class Source(NamedTuple):
 class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of thousands
     """What is known about a node.
 
-    Parameters
-    ----------
-    line
-        1-based line in the stage's text; 0 if it is not found.
-    inputs, users
-        Names of nodes, in graph order of use.
-    flops
-        Floating-point operations by PyTorch's formulas; None if there is none.
-    read, written
-        Bytes of its inputs and of its result, each input once; of a table that it takes rows of only these; 0 for a
-        view, which touches no memory; None if a size has no hint.
-    stack
-        Outermost frame first.
-    modules
-        Path and class of each module around it, outermost first.
+    Args:
+        line: 1-based line in the stage's text; 0 if it is not found.
+        inputs, users: Names of nodes, in graph order of use.
+        flops: Floating-point operations by PyTorch's formulas; None if there is none.
+        read, written: Bytes of its inputs and of its result, each input once; of a table that it takes rows of only
+            these; 0 for a view, which touches no memory; None if a size has no hint.
+        stack: Outermost frame first.
+        modules: Path and class of each module around it, outermost first.
     """
 
     name: str

@@ -31,12 +31,10 @@ def written_in(output_code: str) -> dict[str, Origin]:
 def data_of(text: str, home: Origin, source: str) -> dict[str, Any] | None:
     """The data of a kernel's stage.
 
-    Parameters
-    ----------
-    text
-        The kernel's, as Inductor copied it.
-    home, source
-        Where the kernel was written, and the text of that file.  Functions of other files have no lines there.
+    Args:
+        text: The kernel's, as Inductor copied it.
+        home, source: Where the kernel was written, and the text of that file.  Functions of other files have no lines
+            there.
 
     Returns None if the kernel is not found in its file.
     """

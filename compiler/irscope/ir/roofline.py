@@ -24,14 +24,11 @@ from irscope.vocabulary.stages import Role
 class Peaks:
     """What a device does at most, by its maker's data sheet: dense, without sparsity.
 
-    Parameters
-    ----------
-    bandwidth
-        Bytes per second of its memory.
-    flops
-        Operations per second by dtype; ``float32`` for any that is not there.
-    reported
-        The names under which PyTorch reports the device.  Others of its family (PCIe, less memory) have other peaks.
+    Args:
+        bandwidth: Bytes per second of its memory.
+        flops: Operations per second by dtype; ``float32`` for any that is not there.
+        reported: The names under which PyTorch reports the device.  Others of its family (PCIe, less memory) have other
+            peaks.
     """
 
     name: str
@@ -76,20 +73,13 @@ def peaks_of(device: str) -> Peaks | None:
 class Work:
     """What a kernel or a node costs once.
 
-    Parameters
-    ----------
-    stage
-        Id of the output code or the graph it is in.
-    calls
-        How often the output code calls the kernel; the other numbers are of all calls together.
-    read, written
-        Bytes; None if a size is not known.
-    flops
-        By PyTorch's formulas; None if it has none for any operation in it.
-    dtype
-        Dtype of most of what it writes.
-    memory_seconds, compute_seconds
-        The least that the target takes for either; None without a target or a number.
+    Args:
+        stage: Id of the output code or the graph it is in.
+        calls: How often the output code calls the kernel; the other numbers are of all calls together.
+        read, written: Bytes; None if a size is not known.
+        flops: By PyTorch's formulas; None if it has none for any operation in it.
+        dtype: Dtype of most of what it writes.
+        memory_seconds, compute_seconds: The least that the target takes for either; None without a target or a number.
     """
 
     name: str

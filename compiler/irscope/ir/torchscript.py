@@ -36,16 +36,11 @@ class Block:
 class Statement:
     """One operation.
 
-    Parameters
-    ----------
-    kind
-        ``aten::relu``; of a call of a graph after the main graph ``prim::DifferentiableGraph_0``.
-    attributes
-        What is in square brackets, as printed: ``value=1``.
-    scope
-        The modules that it is in, outermost first: ``__module.net/__module.net.fc1``.  Empty if unknown.
-    location
-        ``file:line:column``, of the innermost frame alone; empty if unknown.
+    Args:
+        kind: ``aten::relu``; of a call of a graph after the main graph ``prim::DifferentiableGraph_0``.
+        attributes: What is in square brackets, as printed: ``value=1``.
+        scope: The modules that it is in, outermost first: ``__module.net/__module.net.fc1``.  Empty if unknown.
+        location: ``file:line:column``, of the innermost frame alone; empty if unknown.
     """
 
     outputs: tuple[ScriptValue, ...]

@@ -71,10 +71,8 @@ def _instructions(target: str) -> str:
 def make(store: Store, report: Report, stage: str, python: str) -> None:
     """Makes a stage that `made_on_demand` knows, and puts it into the store.
 
-    Parameters
-    ----------
-    python
-        The interpreter whose torch or triton made the kernel.
+    Args:
+        python: The interpreter whose torch or triton made the kernel.
 
     Raises LoweringError, whose message says what to do, if it cannot be made.
     """

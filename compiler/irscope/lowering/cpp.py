@@ -18,14 +18,10 @@ _FILE = "kernel.cpp"
 def assembly_of(text: str, python: str, instructions: str = "") -> tuple[str, Lines]:
     """The kernel's assembly with its line table; C++ names as people write them, where ``c++filt`` is there.
 
-    Parameters
-    ----------
-    text
-        The kernel as it is in Inductor's output code.
-    python
-        The interpreter with the torch whose flags are used.
-    instructions
-        The set of instructions of another CPU (``avx512``); empty: that of this machine.
+    Args:
+        text: The kernel as it is in Inductor's output code.
+        python: The interpreter with the torch whose flags are used.
+        instructions: The set of instructions of another CPU (``avx512``); empty: that of this machine.
     """
     written = written_by_compiler(text, python, instructions)
     try:

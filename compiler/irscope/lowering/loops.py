@@ -56,14 +56,10 @@ class Loop:
 def innermost_loops(text: str, kind: str, data: Any, source: str, instructions: str = "") -> list[Loop]:
     """The loops that have no other loop in them.
 
-    Parameters
-    ----------
-    data
-        What the store has beside the assembly of a C++ kernel, or beside the binary of a Triton kernel.
-    source
-        The text of the kernel.
-    instructions
-        The set of instructions of a CPU that is a target.
+    Args:
+        data: What the store has beside the assembly of a C++ kernel, or beside the binary of a Triton kernel.
+        source: The text of the kernel.
+        instructions: The set of instructions of a CPU that is a target.
     """
     data, rows = data if isinstance(data, dict) else {}, text.split("\n")
     found = []

@@ -34,18 +34,12 @@ _WORD = 4
 class Resources:
     """What one kernel uses.
 
-    Parameters
-    ----------
-    registers
-        Registers of a thread; on AMD's GPUs vector registers.
-    spilled
-        Bytes that a thread stores because it has too few registers; None: not known.
-    stack, shared
-        Bytes of a thread's stack, and of a block's shared memory.
-    warps
-        Warps of a block.
-    matrix
-        The instruction that multiplies matrices, the most frequent one; empty: none.
+    Args:
+        registers: Registers of a thread; on AMD's GPUs vector registers.
+        spilled: Bytes that a thread stores because it has too few registers; None: not known.
+        stack, shared: Bytes of a thread's stack, and of a block's shared memory.
+        warps: Warps of a block.
+        matrix: The instruction that multiplies matrices, the most frequent one; empty: none.
     """
 
     registers: int
@@ -63,12 +57,9 @@ class Resources:
 def resources_of(binary: Mapping[str, Any], metadata: str, assembly: str) -> Resources:
     """What a kernel uses.
 
-    Parameters
-    ----------
-    binary, metadata
-        The data and the text of its stage ``binary``.
-    assembly
-        Its PTX or AMDGCN.
+    Args:
+        binary, metadata: The data and the text of its stage ``binary``.
+        assembly: Its PTX or AMDGCN.
 
     Raises ValueError if they are damaged.
     """
@@ -93,12 +84,9 @@ def _amd(assembly: str, field: str) -> int:
 def spilled_bytes(content: bytes, ptx: str, tools: Mapping[str, str]) -> int | None:
     """The larger of the bytes that a kernel's threads store and load again, by ``ptxas -v``; None: it cannot be asked.
 
-    Parameters
-    ----------
-    content
-        The kernel's binary.  One without a stack spills nothing, so nothing is asked.
-    tools
-        Paths of Triton's tools by name (`irscope.lowering.triton_tools`).
+    Args:
+        content: The kernel's binary.  One without a stack spills nothing, so nothing is asked.
+        tools: Paths of Triton's tools by name (`irscope.lowering.triton_tools`).
     """
     if not cubin.facts_of(content).stack:
         return 0

@@ -59,11 +59,10 @@ def _disassembler(python: str) -> str:
 def clean_sass(listing: str, kernel: KernelText, calls: dict[tuple[str, int], list[int]]) -> tuple[str, Lines]:
     """The instructions and labels of what ``nvdisasm -c -gi`` prints.
 
-    Parameters
-    ----------
-    calls
-        Lines outside of the kernel → the kernel's lines that they were inlined into (`library_calls`).  A binary by
-        Triton names only the inlined line, so an instruction from a library has all the lines that it may belong to.
+    Args:
+        calls: Lines outside of the kernel → the kernel's lines that they were inlined into (`library_calls`).  A binary
+            by Triton names only the inlined line, so an instruction from a library has all the lines that it may belong
+            to.
     """
     text: list[str] = []
     lines: Lines = []

@@ -18,10 +18,8 @@ def compile_time_tree(compiles: Iterable[Compile], trees: Mapping[str, Sequence[
     """The compile time by what was compiled and by phase; recompilations, and phases of one name at one place, are added
     up and counted: ``compile_file ×2``.
 
-    Parameters
-    ----------
-    trees
-        The phases of each compile, by its ID.
+    Args:
+        trees: The phases of each compile, by its ID.
     """
     return _tree(
         "this run",

@@ -24,10 +24,8 @@ _PARTS = re.compile(r"[^.]+(?:\.\d+)*")
 def compiled_tree(report: Report, step: PathTree | None = None) -> PathTree:
     """What was compiled.
 
-    Parameters
-    ----------
-    step
-        The measured time of a step by module, if there is a profile of the run.
+    Args:
+        step: The measured time of a step by module, if there is a profile of the run.
     """
     titles = {compile.id: compile.title for compile in report.compiles}
     kinds = {(titles.get(one.compile, ""), one.module): one.module_class for one in report.kernels if one.module_class}

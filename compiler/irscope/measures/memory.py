@@ -90,10 +90,8 @@ def memory_tree(store: Store, report: Report) -> PathTree:
 def by_module(buffers: Iterable[Buffer], peak: int) -> dict[Path, list[float]]:
     """The measures of the buffers that have memory of their own, by the path of the module that each is made in.
 
-    Parameters
-    ----------
-    peak
-        The step at which most memory is held.
+    Args:
+        peak: The step at which most memory is held.
     """
     values: dict[Path, list[float]] = {}
     for buffer in buffers:

@@ -22,12 +22,9 @@ from irscope.vocabulary.records import dataclass
 class Part:
     """The nodes of a kernel that have one path.
 
-    Parameters
-    ----------
-    seconds
-        By the model; without a device's peaks numbers in proportion to them.
-    is_main
-        Whether it is the main operation of a template or a library call, which has what the others leave.
+    Args:
+        seconds: By the model; without a device's peaks numbers in proportion to them.
+        is_main: Whether it is the main operation of a template or a library call, which has what the others leave.
     """
 
     modules: Path
@@ -41,12 +38,9 @@ def parts_of(
 ) -> tuple[Part, ...]:
     """The parts of a kernel; one if nothing is known about its nodes.
 
-    Parameters
-    ----------
-    program
-        The name of what was compiled, which is around all modules, or is itself the outermost one.
-    callers
-        The lines that call its compiled code: the first is the outermost frame.
+    Args:
+        program: The name of what was compiled, which is around all modules, or is itself the outermost one.
+        callers: The lines that call its compiled code: the first is the outermost frame.
     """
     called = [frame_part(Frame(line.file, line.line, "")) for line in callers[:1]]
     if not nodes:

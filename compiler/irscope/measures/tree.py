@@ -34,16 +34,11 @@ class Measure:
 class TreeNode:
     """A part of a path; the first node, which has no parent, is the whole.
 
-    Parameters
-    ----------
-    kind
-        The class of a module, the function of a frame; empty if it is not known.
-    file, line
-        Of a frame.
-    parent
-        Index of the node around it, which is before it; -1 for the whole.
-    exclusive, inclusive
-        One number per measure of the tree: without and with the nodes inside.
+    Args:
+        kind: The class of a module, the function of a frame; empty if it is not known.
+        file, line: Of a frame.
+        parent: Index of the node around it, which is before it; -1 for the whole.
+        exclusive, inclusive: One number per measure of the tree: without and with the nodes inside.
     """
 
     name: str
@@ -82,12 +77,9 @@ NO_TREE = PathTree()
 def tree_of(whole: str, measures: Sequence[Measure], values: Mapping[Path, Sequence[float]]) -> PathTree:
     """The tree of numbers on paths.
 
-    Parameters
-    ----------
-    whole
-        The name of the first node, which has what is on the empty path.
-    values
-        One number per measure for each path.
+    Args:
+        whole: The name of the first node, which has what is on the empty path.
+        values: One number per measure for each path.
     """
     nothing = (0.0,) * len(measures)
     paths: dict[Path, int] = {(): 0}
@@ -124,10 +116,9 @@ def text_columns(tree: PathTree, share: str = "") -> list[str]:
 def text_rows(tree: PathTree, most: int, whole: float | None = None) -> Iterator[list[str]]:
     """The nodes with most of the first measure as rows of a table: the name with its indent, and the numbers.
 
-    Parameters
-    ----------
-    whole
-        Of what the first measure is a share.  With it, the share and the part's own number come after that measure.
+    Args:
+        whole: Of what the first measure is a share.  With it, the share and the part's own number come after that
+            measure.
     """
     shown = largest(tree, most)
     children = shown.children

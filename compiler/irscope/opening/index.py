@@ -57,16 +57,11 @@ class IndexedCompile:
 class Overview:
     """What is in a trace.
 
-    Parameters
-    ----------
-    size
-        Bytes of the log that were read.
-    compiles
-        The longest ones.
-    seconds
-        Seconds of all compiles.
-    damaged
-        Lines that look like records and cannot be read.
+    Args:
+        size: Bytes of the log that were read.
+        compiles: The longest ones.
+        seconds: Seconds of all compiles.
+        damaged: Lines that look like records and cannot be read.
     """
 
     path: str
@@ -83,19 +78,13 @@ class Overview:
 class TraceIndex:
     """The index of one log.  A context manager.
 
-    Parameters
-    ----------
-    path
-        A structured log, not packed.
-    folder
-        Where indexes are kept.
+    Args:
+        path: A structured log, not packed.
+        folder: Where indexes are kept.
 
-    Raises
-    ------
-    TraceError
-        The file is not such a log.
-    OSError
-        It cannot be read.
+    Raises:
+        TraceError: The file is not such a log.
+        OSError: It cannot be read.
     """
 
     def __init__(self, path: str, folder: str) -> None:

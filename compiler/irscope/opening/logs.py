@@ -50,16 +50,11 @@ UNPACK_ERRORS = (UnpackError, EOFError, zlib.error, gzip.BadGzipFile, tarfile.Ta
 class Log:
     """The log of one process.
 
-    Parameters
-    ----------
-    name
-        Its file's name.
-    folder
-        Where the texts are that a ``raw.jsonl`` names; empty for none.
-    is_jsonl
-        Whether each line is a JSON object, as tlparse writes them.
-    others
-        Names of the logs beside it that are not read.
+    Args:
+        name: Its file's name.
+        folder: Where the texts are that a ``raw.jsonl`` names; empty for none.
+        is_jsonl: Whether each line is a JSON object, as tlparse writes them.
+        others: Names of the logs beside it that are not read.
     """
 
     name: str
@@ -106,17 +101,13 @@ def _sizes(folder: str) -> dict[str, int]:
 def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
     """The log to read.
 
-    Parameters
-    ----------
-    chosen
-        A part of its name, where a folder or an archive has several; empty: that of the lowest rank; of these the largest.
+    Args:
+        chosen: A part of its name, where a folder or an archive has several; empty: that of the lowest rank; of these
+            the largest.
 
-    Raises
-    ------
-    TraceError
-        There is no such log.
-    OSError
-        The file cannot be read.
+    Raises:
+        TraceError: There is no such log.
+        OSError: The file cannot be read.
     """
     if os.path.isdir(path):
         sizes = _sizes(path)

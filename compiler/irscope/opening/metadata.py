@@ -50,10 +50,8 @@ class MetadataReader:
     def read(self, line: bytes, note: Callable[[str], None]) -> dict[str, Any]:
         """The metadata that a line begins with.  Raises NotMetadata.
 
-        Parameters
-        ----------
-        note
-            Called with what is wrong with them, each time.
+        Args:
+            note: Called with what is wrong with them, each time.
         """
         text = line.decode("utf-8", "replace")
         self._odd = 0

@@ -27,14 +27,10 @@ _PRUNED = frozenset(("node_modules", "__pycache__", "site-packages", "dist-packa
 class Roots:
     """Where sources are.
 
-    Parameters
-    ----------
-    folder
-        Below it a file is looked for by the end of its path.
-    is_first
-        Whether that has priority over the path in the trace.
-    replaced
-        Beginnings of paths and what stands for them, as ``--map A=B``.
+    Args:
+        folder: Below it a file is looked for by the end of its path.
+        is_first: Whether that has priority over the path in the trace.
+        replaced: Beginnings of paths and what stands for them, as ``--map A=B``.
     """
 
     folder: str

@@ -46,18 +46,12 @@ _NUMBER = re.compile(rb'"[^"\n]*"|(?<![\w.$])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)
 class RankLog:
     """The log of one rank.
 
-    Parameters
-    ----------
-    name
-        Its name in the folder or the archive.
-    size
-        Its bytes, packed if it is packed.
-    exact
-        A digest of its compiles, graphs, breaks and cache hits, in their order.
-    shape
-        The same without the numbers in graphs; those of shapes count.
-    damaged
-        How many of its records cannot be read.
+    Args:
+        name: Its name in the folder or the archive.
+        size: Its bytes, packed if it is packed.
+        exact: A digest of its compiles, graphs, breaks and cache hits, in their order.
+        shape: The same without the numbers in graphs; those of shapes count.
+        damaged: How many of its records cannot be read.
     """
 
     rank: int

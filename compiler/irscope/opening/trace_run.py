@@ -59,20 +59,14 @@ _OF_EVENT = "part of the event"
 class TraceSpec:
     """What to open.
 
-    Parameters
-    ----------
-    path
-        A log, a folder or an archive.
-    roots
-        Where sources are.
-    log
-        A part of the name of the log to take, if there are several.
-    strict
-        Whether the first thing that is wrong is an error.
-    compile, index
-        Only this compile, which is found by the index in this folder; empty: the whole log.
-    world, rank
-        For a job whose other ranks are in logs beside this one: how many ranks it has, and which of them this is.
+    Args:
+        path: A log, a folder or an archive.
+        roots: Where sources are.
+        log: A part of the name of the log to take, if there are several.
+        strict: Whether the first thing that is wrong is an error.
+        compile, index: Only this compile, which is found by the index in this folder; empty: the whole log.
+        world, rank: For a job whose other ranks are in logs beside this one: how many ranks it has, and which of them
+            this is.
     """
 
     path: str
@@ -108,12 +102,9 @@ def open_rank(
     """Writes a trace into the store as a run; returns the run's id, and which rank of a job wrote it: None if no job was
     initialized.
 
-    Raises
-    ------
-    TraceError
-        It is not a trace, or something is wrong and ``spec.strict``.  Nothing is left in the store.
-    OSError
-        It cannot be read.
+    Raises:
+        TraceError: It is not a trace, or something is wrong and ``spec.strict``.  Nothing is left in the store.
+        OSError: It cannot be read.
     """
     warnings = Warnings(spec.strict)
     with _log_of(spec, warnings) as log:

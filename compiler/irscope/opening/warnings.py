@@ -14,10 +14,8 @@ class TraceError(Exception):
 class Warnings:
     """Counts what is wrong with a trace.
 
-    Parameters
-    ----------
-    strict
-        Whether the first one is raised as a `TraceError`.
+    Args:
+        strict: Whether the first one is raised as a `TraceError`.
     """
 
     def __init__(self, strict: bool = False) -> None:

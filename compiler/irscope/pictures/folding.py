@@ -53,14 +53,10 @@ class Frame:
 class Picture:
     """A graph as it is drawn.
 
-    Parameters
-    ----------
-    wires
-        By numbers of boxes in the order of `Frame.boxes`, with how many edges of the graph each represents.
-    depth
-        How many modules deep the frames are; what is deeper is folded.
-    left_out
-        Nodes that are not drawn; the picture has one box for all of them, the last number of ``wires``.
+    Args:
+        wires: By numbers of boxes in the order of `Frame.boxes`, with how many edges of the graph each represents.
+        depth: How many modules deep the frames are; what is deeper is folded.
+        left_out: Nodes that are not drawn; the picture has one box for all of them, the last number of ``wires``.
     """
 
     root: Frame
@@ -88,12 +84,9 @@ class _Module:
 def fold(graph: PictureGraph, depth: int | None = None, most: int = MOST_NODES) -> Picture:
     """Folds a graph.
 
-    Parameters
-    ----------
-    depth
-        This many modules are frames around each other.  None: as many as give no more than ``most`` boxes.
-    most
-        Boxes that are drawn; if there are more, those that come first.
+    Args:
+        depth: This many modules are frames around each other.  None: as many as give no more than ``most`` boxes.
+        most: Boxes that are drawn; if there are more, those that come first.
     """
     tree = _tree(graph)
     ranks = _ranks(graph)

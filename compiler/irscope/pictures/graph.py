@@ -23,16 +23,11 @@ from irscope.vocabulary.suggestions import did_you_mean
 class PictureNode:
     """A node.
 
-    Parameters
-    ----------
-    title
-        The operation as people call it, or the name of an input.
-    detail
-        Dtype, shape, strides and device as printed.
-    home
-        The modules around it in the drawing, outermost first.
-    place
-        The user's line, as ``model.py:12``; empty if it is unknown.
+    Args:
+        title: The operation as people call it, or the name of an input.
+        detail: Dtype, shape, strides and device as printed.
+        home: The modules around it in the drawing, outermost first.
+        place: The user's line, as ``model.py:12``; empty if it is unknown.
     """
 
     name: str

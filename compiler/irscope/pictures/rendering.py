@@ -28,12 +28,9 @@ class RenderingError(Exception):
 def render(dot: str, format: str, seconds: float) -> tuple[bytes, str]:
     """The picture, and which engine of Graphviz laid it out: a later one where the first is not ready in time.
 
-    Parameters
-    ----------
-    format
-        As Graphviz's option -T names it.
-    seconds
-        For each engine.
+    Args:
+        format: As Graphviz's option -T names it.
+        seconds: For each engine.
 
     Raises RenderingError.
     """

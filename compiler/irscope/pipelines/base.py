@@ -14,12 +14,10 @@ from irscope.vocabulary.stages import StageKind
 class Package:
     """A package that must be installed in the interpreter of the run.
 
-    Parameters
-    ----------
-    module
-        The name to import: ``onnxruntime``, ``my_compiler.driver``.
-    requirement
-        What pip installs, with versions where only some fit: ``apache-tvm>=0.27``.  Empty: the module's first name.
+    Args:
+        module: The name to import: ``onnxruntime``, ``my_compiler.driver``.
+        requirement: What pip installs, with versions where only some fit: ``apache-tvm>=0.27``.  Empty: the module's
+            first name.
     """
 
     module: str
@@ -35,13 +33,10 @@ class Package:
 class Variants:
     """What a pipeline can use of what packages have registered, such as the backends of Dynamo.
 
-    Parameters
-    ----------
-    noun
-        What one is called.
-    installed
-        A Python program that prints the name of each that is installed, one a line.  It runs in the user's interpreter.
-        The trial of the pipeline then runs once for each, with the name as its argument.
+    Args:
+        noun: What one is called.
+        installed: A Python program that prints the name of each that is installed, one a line.  It runs in the user's
+            interpreter. The trial of the pipeline then runs once for each, with the name as its argument.
     """
 
     noun: str
@@ -52,41 +47,27 @@ class Variants:
 class Pipeline:
     """The declaration of a pipeline, which needs neither torch nor the pipeline's compiler.
 
-    Parameters
-    ----------
-    name
-        In run requests, in the store and on the command line.
-    title
-        For people.
-    stages
-        Its kinds of stages, in the order of the pipeline; that is also the order in which a compile lists them.
-        Provenance follows them by their roles and ranks, and by what `StageKind` says about names and data.
-    findings
-        Its kinds of findings that are not declared in `irscope.findings.kinds`.
-    capture
-        Its `irscope.capture.base.Capture` as ``module:Class``, which is imported in the run's process only.  Those of
-        irscope's pipelines are in `irscope.pipeline_captures`.
-    compares
-        Kinds of stages that its capture compares with those of earlier runs (`RunRequest.earlier`).
-    needs
-        The packages beside torch that must be installed in the interpreter of the run.
-    torch
-        The version of PyTorch that it needs, as pip writes it, where not every version fits.  Then it has a separate
-        environment, which ``irscope env create`` makes.
-    megabytes
-        How much pip downloads for it, roughly; 0: unknown.
-    trial
-        A Python program that compiles something small with it and ends with exit code 0, or with an error whose last
-        line says why not.  `irscope.driver.availability` runs it in the user's interpreter: that a package can be
-        imported does not mean that it works.  Empty: the packages are all that it needs.
-    variants
-        What it can use from the user's packages; each is tried separately.  None: nothing.
-    targets
-        Kinds of targets (`irscope.targets.catalogue.KINDS`) that it generates code for beside the script's own device.
-    unsupported
-        Why irscope cannot run it, of a system that irscope only knows; empty: it can.
-    shows
-        What such a system would show.
+    Args:
+        name: In run requests, in the store and on the command line.
+        title: For people.
+        stages: Its kinds of stages, in the order of the pipeline; that is also the order in which a compile lists them.
+            Provenance follows them by their roles and ranks, and by what `StageKind` says about names and data.
+        findings: Its kinds of findings that are not declared in `irscope.findings.kinds`.
+        capture: Its `irscope.capture.base.Capture` as ``module:Class``, which is imported in the run's process only.
+            Those of irscope's pipelines are in `irscope.pipeline_captures`.
+        compares: Kinds of stages that its capture compares with those of earlier runs (`RunRequest.earlier`).
+        needs: The packages beside torch that must be installed in the interpreter of the run.
+        torch: The version of PyTorch that it needs, as pip writes it, where not every version fits.  Then it has a
+            separate environment, which ``irscope env create`` makes.
+        megabytes: How much pip downloads for it, roughly; 0: unknown.
+        trial: A Python program that compiles something small with it and ends with exit code 0, or with an error whose
+            last line says why not.  `irscope.driver.availability` runs it in the user's interpreter: that a package can
+            be imported does not mean that it works.  Empty: the packages are all that it needs.
+        variants: What it can use from the user's packages; each is tried separately.  None: nothing.
+        targets: Kinds of targets (`irscope.targets.catalogue.KINDS`) that it generates code for beside the script's own
+            device.
+        unsupported: Why irscope cannot run it, of a system that irscope only knows; empty: it can.
+        shows: What such a system would show.
     """
 
     name: str

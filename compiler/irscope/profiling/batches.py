@@ -22,18 +22,12 @@ from irscope.profiling.timeline import DEVICE, HOST, OVERHEAD, is_step, merged
 class Batch:
     """The parts of a timeline.
 
-    Parameters
-    ----------
-    busy
-        When the device worked while the batch went on, also for launches of other batches.
-    has_device
-        Whether the trace has a device.
-    begin
-        When it begins, in a trace without steps: where the one before it ends.
-    has_picture
-        Whether the step that a picture shows is in it.
-    typical
-        Seconds of that step; None in a trace without steps.
+    Args:
+        busy: When the device worked while the batch went on, also for launches of other batches.
+        has_device: Whether the trace has a device.
+        begin: When it begins, in a trace without steps: where the one before it ends.
+        has_picture: Whether the step that a picture shows is in it.
+        typical: Seconds of that step; None in a trace without steps.
     """
 
     events: list[Event]
@@ -62,10 +56,8 @@ class _Plan:
 class Columns:
     """The events of a trace that go into a timeline.
 
-    Parameters
-    ----------
-    most
-        Events of a batch.
+    Args:
+        most: Events of a batch.
     """
 
     def __init__(self, events: EventColumns, most: int) -> None:

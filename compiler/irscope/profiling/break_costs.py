@@ -37,10 +37,8 @@ def breaks_of(
 ) -> tuple[BreakCost, ...]:
     """The breaks that a step goes through, the dearest first.
 
-    Parameters
-    ----------
-    by_step
-        Seconds of ``around`` in each step; empty if they are not known.
+    Args:
+        by_step: Seconds of ``around`` in each step; empty if they are not known.
     """
     by_compile: dict[str, Finding] = {}
     for finding in report.findings:

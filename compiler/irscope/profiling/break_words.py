@@ -12,18 +12,12 @@ from irscope.vocabulary.units import count, duration
 class BreakRemoved:
     """The script beside the same script without the break or recompilation: both were called by turns, without a backward.
 
-    Parameters
-    ----------
-    title, caveat
-        Title and caveat of the fix that removes it; the title is empty if there is none.
-    before, after
-        Seconds of one call of each program, over the rounds; None if nothing was measured.
-    saved
-        Seconds that a round saves: the first minus the second.
-    is_clear
-        Whether the two differ by more than noise.
-    why_not
-        Why nothing was measured; empty if it was.
+    Args:
+        title, caveat: Title and caveat of the fix that removes it; the title is empty if there is none.
+        before, after: Seconds of one call of each program, over the rounds; None if nothing was measured.
+        saved: Seconds that a round saves: the first minus the second.
+        is_clear: Whether the two differ by more than noise.
+        why_not: Why nothing was measured; empty if it was.
     """
 
     title: str
@@ -55,20 +49,13 @@ def _signed(saved: float) -> str:
 class BreakCost:
     """What a graph break takes in a step, by the gaps around it; what fusion across it would save is only in ``removed``.
 
-    Parameters
-    ----------
-    seconds
-        The sum of the others.
-    eager_seconds
-        Operators that run without compile at the break, on the host and on the device.
-    guard_seconds
-        The search for the compiled code that goes on after it.
-    entry_seconds
-        Python and PyTorch's runtime around the graphs that go on after it.
-    spread
-        Spread of ``seconds`` over the steps; None with fewer than four.
-    removed
-        What a step takes without it; None if that was not asked for.
+    Args:
+        seconds: The sum of the others.
+        eager_seconds: Operators that run without compile at the break, on the host and on the device.
+        guard_seconds: The search for the compiled code that goes on after it.
+        entry_seconds: Python and PyTorch's runtime around the graphs that go on after it.
+        spread: Spread of ``seconds`` over the steps; None with fewer than four.
+        removed: What a step takes without it; None if that was not asked for.
     """
 
     file: str
@@ -100,16 +87,11 @@ class BreakCost:
 class RecompileCost:
     """What it takes that a function was compiled several times.
 
-    Parameters
-    ----------
-    compiles
-        How many it has.
-    compile_seconds
-        Seconds of all of them but the first, once.
-    guard_seconds
-        The search among them, in a step.
-    removed
-        What a step takes without it; None if that was not asked for.
+    Args:
+        compiles: How many it has.
+        compile_seconds: Seconds of all of them but the first, once.
+        guard_seconds: The search among them, in a step.
+        removed: What a step takes without it; None if that was not asked for.
     """
 
     function: str

@@ -28,15 +28,11 @@ class LineChange:
 class ProfileDiff:
     """What changed in measured time.
 
-    Parameters
-    ----------
-    chance
-        The probability of a difference like this if nothing changed (Mann–Whitney, two-sided, exact); None if the runs have too
-        few repetitions.
-    is_significant
-        Whether anything is claimed.
-    lines
-        Those whose change is above the noise of a step, the largest first.
+    Args:
+        chance: The probability of a difference like this if nothing changed (Mann–Whitney, two-sided, exact); None if
+            the runs have too few repetitions.
+        is_significant: Whether anything is claimed.
+        lines: Those whose change is above the noise of a step, the largest first.
     """
 
     step_seconds: Change

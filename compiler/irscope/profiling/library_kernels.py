@@ -36,12 +36,9 @@ def _kernel_family(kernel: str) -> str:
 def grouped(kernels: Sequence[str], calls: Sequence[str]) -> list[list[int]]:
     """The kernels of each call, as indices; empty if the names leave a choice.
 
-    Parameters
-    ----------
-    kernels
-        Their names, in the order in which they ran.
-    calls
-        The families of the calls, in their order.
+    Args:
+        kernels: Their names, in the order in which they ran.
+        calls: The families of the calls, in their order.
     """
     groups: list[tuple[str, list[int]]] = []
     waiting: list[int] = []

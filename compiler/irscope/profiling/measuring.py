@@ -41,12 +41,9 @@ def profile_of(
 ) -> Profile:
     """The profile of a timeline.
 
-    Parameters
-    ----------
-    joined, report
-        Its run; None: it is from elsewhere, and nothing is known but the names in the trace.
-    programs
-        Those that the steps call, by their numbers.
+    Args:
+        joined, report: Its run; None: it is from elsewhere, and nothing is known but the names in the trace.
+        programs: The ones that the steps call, by their numbers.
     """
     sums = Sums(joined, report, programs)
     sums.add(found)
@@ -66,10 +63,8 @@ class _Called:
 class Sums:
     """Gives the time of timelines to its owners.
 
-    Parameters
-    ----------
-    joined, report, programs
-        As for `profile_of`.
+    Args:
+        joined, report, programs: As for `profile_of`.
     """
 
     def __init__(self, joined: Joined | None, report: Report | None, programs: Sequence[MeasuredProgram]) -> None:
@@ -90,10 +85,8 @@ class Sums:
     def add(self, found: Timeline, typical: float | None = None, has_picture: bool = True) -> None:
         """All of a timeline.
 
-        Parameters
-        ----------
-        typical
-            Seconds of the step that a picture shows; None: those of the median.
+        Args:
+            typical: Seconds of the step that a picture shows; None: those of the median.
         """
         kernels = [one for one in found.segments if one.kind is Kind.KERNEL]
         self._found = found
@@ -220,12 +213,9 @@ class Sums:
     def profile(self, peaks: str, steps: int | None = None) -> Profile:
         """All sums, for one step.
 
-        Parameters
-        ----------
-        peaks
-            As in `Profile`.
-        steps
-            How many there are, if not as many as the timelines have.
+        Args:
+            peaks: As in `Profile`.
+            steps: How many there are, if not as many as the timelines have.
         """
         totals, programs = self.totals, self._programs
         if steps is None:  # the steps of one program are averaged, and a step of the script is one of each

@@ -22,14 +22,10 @@ def one_step(
 ) -> tuple[StepPiece, ...]:
     """The step of median length of each program, one after the other.
 
-    Parameters
-    ----------
-    calls
-        As `Joined.calls_of` gives them.
-    where
-        The place that owns a segment which is not a kernel's.
-    typical
-        The step whose seconds are nearest is taken instead.
+    Args:
+        calls: As `Joined.calls_of` gives them.
+        where: The place that owns a segment which is not a kernel's.
+        typical: The step whose seconds are nearest is taken instead.
     """
     begins: dict[int, float] = {}
     offset = 0.0

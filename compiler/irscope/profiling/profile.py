@@ -18,24 +18,16 @@ from irscope.vocabulary.units import count, duration
 class MeasuredKernel:
     """A kernel, or the calls of one library function in one graph; all numbers are of one step.
 
-    Parameters
-    ----------
-    stage
-        The output code that calls it; empty if the kernel could not be joined to the run.
-    calls
-        On average.
-    origins
-        The user's lines it came from.
-    bound_seconds
-        The least that it could take, by the device's bandwidth and arithmetic; None if that is not known.
-    bound_by
-        Which of the two it is: ``memory`` or ``compute``; empty if that is not known.
-    is_bound_refuted
-        Whether it was faster than that; ``bound_seconds`` are then those that it took.
-    moved_bytes, flops
-        Bytes read and written, and floating-point operations; None if they are not known.
-    dtype
-        Dtype of most of what it writes; empty if that is not known.
+    Args:
+        stage: The output code that calls it; empty if the kernel could not be joined to the run.
+        calls: On average.
+        origins: The user's lines it came from.
+        bound_seconds: The least that it could take, by the device's bandwidth and arithmetic; None if that is not
+            known.
+        bound_by: Which of the two it is: ``memory`` or ``compute``; empty if that is not known.
+        is_bound_refuted: Whether it was faster than that; ``bound_seconds`` are then those that it took.
+        moved_bytes, flops: Bytes read and written, and floating-point operations; None if they are not known.
+        dtype: Dtype of most of what it writes; empty if that is not known.
     """
 
     name: str
@@ -55,18 +47,12 @@ class MeasuredKernel:
 class MeasuredLine:
     """A line with all kernels that came from it; the time of a kernel of several lines counts in each of them.
 
-    Parameters
-    ----------
-    shared_seconds
-        How many of the seconds are of kernels that came from other lines, too.
-    bound_seconds
-        Seconds of the kernels whose bound is known; None if there are none.
-    kernels
-        Their names.
-    bound_by
-        ``memory`` or ``compute``, by the larger part of ``bound_seconds``; empty if that is not known.
-    is_bound_refuted
-        As of a `MeasuredKernel`.
+    Args:
+        shared_seconds: How many of the seconds are of kernels that came from other lines, too.
+        bound_seconds: Seconds of the kernels whose bound is known; None if there are none.
+        kernels: Their names.
+        bound_by: ``memory`` or ``compute``, by the larger part of ``bound_seconds``; empty if that is not known.
+        is_bound_refuted: As of a `MeasuredKernel`.
     """
 
     file: str
@@ -94,12 +80,9 @@ def bound_text(measured: MeasuredKernel | MeasuredLine) -> str:
 class Gap:
     """Time of a step in which no kernel of a compiled graph ran.
 
-    Parameters
-    ----------
-    kind
-        Owner of the time (`irscope.profiling.timeline.Kind`), or ``unknown``.
-    where
-        The place in the user's code, as ``file:line``, or what is known instead; empty if nothing is.
+    Args:
+        kind: Owner of the time (`irscope.profiling.timeline.Kind`), or ``unknown``.
+        where: The place in the user's code, as ``file:line``, or what is known instead; empty if nothing is.
     """
 
     kind: str
@@ -111,20 +94,13 @@ class Gap:
 class StepPiece:
     """A piece of the step that a picture shows.
 
-    Parameters
-    ----------
-    row
-        ``host`` or ``device``.
-    start
-        Seconds from the begin of the step.
-    kind
-        Like that of a `Gap`, or ``kernel``.
-    compile
-        The compile to which it belongs, as PyTorch names it; empty around the compiled functions.
-    backward
-        Whether it is in the backward of that compile.
-    where
-        The place in the user's code, as ``file:line``, or what is known instead.
+    Args:
+        row: ``host`` or ``device``.
+        start: Seconds from the begin of the step.
+        kind: Like that of a `Gap`, or ``kernel``.
+        compile: The compile to which it belongs, as PyTorch names it; empty around the compiled functions.
+        backward: Whether it is in the backward of that compile.
+        where: The place in the user's code, as ``file:line``, or what is known instead.
     """
 
     row: str
@@ -141,35 +117,22 @@ class StepPiece:
 class MeasuredProgram:
     """A compiled program of the script.
 
-    Parameters
-    ----------
-    seconds
-        Seconds of a call while the profiler ran, on average.
-    plain_seconds
-        Seconds of a call without the profiler, the lower quartile; None if it was not measured.
-    backward
-        Whether a call has a backward.
-    why_not
-        Why it was not measured; empty if it was.
-    samples
-        Seconds of single calls without the profiler, in their order.
-    eager_seconds
-        Seconds of a call of the program itself, without compile, likewise, of calls between the others; None if it
-        cannot run.
-    compile_seconds
-        What compiling took of all that its calls go through.
-    spread, eager_spread
-        Quartiles of single calls: compiled, and without compile; None with fewer than four.
-    is_clear
-        Whether the two differ by more than noise; None if there are too few repetitions.
-    is_foreign
-        Whether its code is PyTorch's own, as that of an ``nn.Sequential``: ``file`` and ``line`` are then those of the user's line
-        that calls it, which owns the kernels that came from no line.
-    put_back
-        What a call changes and irscope puts back before the next one: ``self.calls``.
-    compiled_again
-        The guard that failed where no code that the script had compiled was valid for the measured call, so that it was
-        compiled once more after the script; empty if some was.
+    Args:
+        seconds: Seconds of a call while the profiler ran, on average.
+        plain_seconds: Seconds of a call without the profiler, the lower quartile; None if it was not measured.
+        backward: Whether a call has a backward.
+        why_not: Why it was not measured; empty if it was.
+        samples: Seconds of single calls without the profiler, in their order.
+        eager_seconds: Seconds of a call of the program itself, without compile, likewise, of calls between the others;
+            None if it cannot run.
+        compile_seconds: What compiling took of all that its calls go through.
+        spread, eager_spread: Quartiles of single calls: compiled, and without compile; None with fewer than four.
+        is_clear: Whether the two differ by more than noise; None if there are too few repetitions.
+        is_foreign: Whether its code is PyTorch's own, as that of an ``nn.Sequential``: ``file`` and ``line`` are then
+            those of the user's line that calls it, which owns the kernels that came from no line.
+        put_back: What a call changes and irscope puts back before the next one: ``self.calls``.
+        compiled_again: The guard that failed where no code that the script had compiled was valid for the measured
+            call, so that it was compiled once more after the script; empty if some was.
     """
 
     function: str
@@ -235,16 +198,11 @@ class GraphPool:
 class CudaGraphs:
     """What became of CUDA graphs.
 
-    Parameters
-    ----------
-    recorded, replayed
-        How often in a step; what is warm records none.
-    skipped
-        Compiled functions that have none though they should.
-    recordings
-        How many were recorded before the steps were measured.
-    again
-        Those of them that were recorded again.
+    Args:
+        recorded, replayed: How often in a step; what is warm records none.
+        skipped: Compiled functions that have none though they should.
+        recordings: How many were recorded before the steps were measured.
+        again: The ones of them that were recorded again.
     """
 
     recorded: float
@@ -259,39 +217,25 @@ class CudaGraphs:
 class Profile:
     """Measured time of one step: one call of each compiled program, or one step of a trace from elsewhere.
 
-    Parameters
-    ----------
-    steps
-        How many were measured; all other numbers are averages of one.
-    device_seconds
-        Seconds of kernels and library calls.
-    step_seconds
-        Without the profiler, where the programs could be timed without it; what is below adds up to it.
-    owned_seconds
-        The part of ``step_seconds`` that has a kernel with a line, or a gap with a kind and a place.
-    owned_device_seconds
-        The part of ``device_seconds`` in kernels with a line, and copies of a CUDA graph's inputs.
-    profiled_seconds
-        A step while the profiler ran.
-    idle_device_seconds
-        The part of that in which the device did nothing; None without a device.
-    pieces
-        One step of median length, host first; with several programs one of each, after each other.
-    peaks
-        What the bounds were computed with; empty if they are not known.
-    cpu_peaks
-        Bytes and operations (float32) per second that the CPU reached, where it was measured; else None.
-    warnings
-        What of a trace from elsewhere could not be read.
-    regions
-        The graphs that the programs go through, each called alone.
-    breaks, recompiled
-        What graph breaks and recompilations of the run take, the dearest first.
-    by_module, by_frame
-        ``device_seconds``, their bound and the bytes moved, by the modules and by the call frames that lead to the
-        kernels.  A kernel of several lines is divided among them by a model (`irscope.measures.splitting`).
-    memory
-        The memory of a step, where it was measured.
+    Args:
+        steps: How many were measured; all other numbers are averages of one.
+        device_seconds: Seconds of kernels and library calls.
+        step_seconds: Without the profiler, where the programs could be timed without it; what is below adds up to it.
+        owned_seconds: The part of ``step_seconds`` that has a kernel with a line, or a gap with a kind and a place.
+        owned_device_seconds: The part of ``device_seconds`` in kernels with a line, and copies of a CUDA graph's
+            inputs.
+        profiled_seconds: A step while the profiler ran.
+        idle_device_seconds: The part of that in which the device did nothing; None without a device.
+        pieces: One step of median length, host first; with several programs one of each, after each other.
+        peaks: What the bounds were computed with; empty if they are not known.
+        cpu_peaks: Bytes and operations (float32) per second that the CPU reached, where it was measured; else None.
+        warnings: What of a trace from elsewhere could not be read.
+        regions: The graphs that the programs go through, each called alone.
+        breaks, recompiled: What graph breaks and recompilations of the run take, the dearest first.
+        by_module, by_frame: ``device_seconds``, their bound and the bytes moved, by the modules and by the call frames
+            that lead to the kernels.  A kernel of several lines is divided among them by a model
+            (`irscope.measures.splitting`).
+        memory: The memory of a step, where it was measured.
     """
 
     run: str

@@ -16,18 +16,12 @@ from irscope.vocabulary.visible import bounded
 class Elsewhere:
     """What a call of a region takes through another pipeline, forward alone.
 
-    Parameters
-    ----------
-    pipeline
-        Its name.
-    seconds
-        Over the rounds; None if nothing was measured.
-    inductor
-        Seconds of the same region through Inductor, in the same rounds, in a separate process.
-    is_clear
-        Whether the two differ by more than noise; None if there are too few repetitions.
-    why_not
-        Why nothing was measured; empty if it was.
+    Args:
+        pipeline: Its name.
+        seconds: Over the rounds; None if nothing was measured.
+        inductor: Seconds of the same region through Inductor, in the same rounds, in a separate process.
+        is_clear: Whether the two differ by more than noise; None if there are too few repetitions.
+        why_not: Why nothing was measured; empty if it was.
     """
 
     pipeline: str
@@ -41,26 +35,17 @@ class Elsewhere:
 class MeasuredRegion:
     """A graph of Dynamo's that a call of a program goes through, called alone with the inputs that it has there.
 
-    Parameters
-    ----------
-    compile
-        As PyTorch names it.
-    function, file, line
-        Function and place of that compile; a *resume function* goes on after a break.
-    backward
-        Whether a call has a backward.
-    compiled, eager
-        Seconds of single calls, by turns: as it was compiled, and its operators one after the other.
-    is_clear
-        Whether the two differ by more than noise; None if there are too few repetitions.
-    compile_seconds
-        Seconds of all compiles of that function.
-    paid_back_calls
-        After how many calls compiling has saved what it took; None if it does not, or that is not known.
-    why_not
-        Why it was not measured; empty if it was.
-    elsewhere
-        Through other pipelines; empty without `--against`.
+    Args:
+        compile: As PyTorch names it.
+        function, file, line: Function and place of that compile; a *resume function* goes on after a break.
+        backward: Whether a call has a backward.
+        compiled, eager: Seconds of single calls, by turns: as it was compiled, and its operators one after the other.
+        is_clear: Whether the two differ by more than noise; None if there are too few repetitions.
+        compile_seconds: Seconds of all compiles of that function.
+        paid_back_calls: After how many calls compiling has saved what it took; None if it does not, or that is not
+            known.
+        why_not: Why it was not measured; empty if it was.
+        elsewhere: Through other pipelines; empty without `--against`.
     """
 
     compile: str

@@ -42,22 +42,14 @@ class WrongFacts(ValueError):
 class HeldBlock:
     """A block that is held at the peak, or several that Python holds under one name.
 
-    Parameters
-    ----------
-    kind
-        What it is for.
-    name
-        The buffer, parameter or variable; empty if it has none.
-    module
-        The path of the module that made it; empty if that is not known.
-    file, line
-        The innermost line that is not torch's; empty and 0 if that is not known.
-    stage, code_line
-        The output code that allocated it, and the line there; empty and 0 if none did.
-    count
-        How many blocks it is.
-    why
-        ``VIEW`` or ``GRAPHS``; empty for most.
+    Args:
+        kind: What it is for.
+        name: The buffer, parameter or variable; empty if it has none.
+        module: The path of the module that made it; empty if that is not known.
+        file, line: The innermost line that is not torch's; empty and 0 if that is not known.
+        stage, code_line: The output code that allocated it, and the line there; empty and 0 if none did.
+        count: How many blocks it is.
+        why: ``VIEW`` or ``GRAPHS``; empty for most.
     """
 
     kind: str
@@ -76,24 +68,16 @@ class HeldBlock:
 class StepMemory:
     """The memory of one step.
 
-    Parameters
-    ----------
-    what
-        ``step`` of the script, or ``call`` of its programs after the script, without its optimizer.
-    is_device
-        Whether it is the memory of the GPU; else the CPU's.
-    begin_bytes, peak_bytes
-        In use when the step began, and at its peak.  On a CPU the blocks that are known, on a GPU what the allocator counts.
-    reserved_bytes
-        What the allocator had from the device at the peak; None on a CPU, which has no such cache.
-    peak_in
-        Where the peak is: ``forward of 0/0``, ``AdamW.step``.
-    held
-        The largest blocks at the peak; the rest of each kind is one row without a name.
-    curve
-        The part of the step's time that has passed, from 0 to 1, and the bytes in use then.
-    by_kind, by_line
-        ``peak_bytes`` by kind and module, and by kind and call frames.
+    Args:
+        what: ``step`` of the script, or ``call`` of its programs after the script, without its optimizer.
+        is_device: Whether it is the memory of the GPU; else the CPU's.
+        begin_bytes, peak_bytes: In use when the step began, and at its peak.  On a CPU the blocks that are known, on a
+            GPU what the allocator counts.
+        reserved_bytes: What the allocator had from the device at the peak; None on a CPU, which has no such cache.
+        peak_in: Where the peak is: ``forward of 0/0``, ``AdamW.step``.
+        held: The largest blocks at the peak; the rest of each kind is one row without a name.
+        curve: The part of the step's time that has passed, from 0 to 1, and the bytes in use then.
+        by_kind, by_line: ``peak_bytes`` by kind and module, and by kind and call frames.
     """
 
     what: str

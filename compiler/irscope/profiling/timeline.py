@@ -133,16 +133,12 @@ def timeline(
 ) -> Timeline:
     """The steps of a trace; a trace without steps is one step.
 
-    Parameters
-    ----------
-    fastest
-        At most this many steps of a program are taken: what else the machine does makes the others slower.  None: all.
-    busy
-        When the device worked, if that is known better than from the events.
-    begin
-        When a trace without steps begins, if not with its first event.
-    has_device
-        Whether the trace has a device though these events have none of it.
+    Args:
+        fastest: At most this many steps of a program are taken: what else the machine does makes the others slower.
+            None: all.
+        busy: When the device worked, if that is known better than from the events.
+        begin: When a trace without steps begins, if not with its first event.
+        has_device: Whether the trace has a device though these events have none of it.
     """
     threads: dict[tuple[str, str], list[Event]] = defaultdict(list)
     device: list[Event] = []

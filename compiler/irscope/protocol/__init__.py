@@ -96,6 +96,7 @@ from irscope.protocol.request import Choices as Choices
 from irscope.protocol.request import EarlierStage as EarlierStage
 from irscope.protocol.request import EntryKind as EntryKind
 from irscope.protocol.request import ModelCall as ModelCall
+from irscope.protocol.request import RunOptions as RunOptions
 from irscope.protocol.request import RunRequest as RunRequest
 from irscope.protocol.request import ValuesRequest as ValuesRequest
 from irscope.vocabulary.fix_methods import FixMethod as FixMethod

@@ -33,10 +33,8 @@ def frame(number: int, payload: bytes) -> bytes:
 class Payload:
     """What is in a whole frame.
 
-    Parameters
-    ----------
-    missed
-        How many frames should have come before it and did not; also 1 for a number that is lower than expected.
+    Args:
+        missed: How many frames should have come before it and did not; also 1 for a number that is lower than expected.
     """
 
     data: bytes

@@ -62,14 +62,10 @@ class GapSeen:
 class Progress:
     """What is going on, for a status line.
 
-    Parameters
-    ----------
-    text
-        ``forward 1 of 2: compiling kernel 12 of 40: step (model.py:30, 0/0); left: 28 kernels, the backward``.
-    phase
-        The same in few words: ``forward 1 of 2: compiling kernel 12 of 40``.
-    done, total
-        Kernels of the current graph; a total of 0: there are none to count.
+    Args:
+        text: ``forward 1 of 2: compiling kernel 12 of 40: step (model.py:30, 0/0); left: 28 kernels, the backward``.
+        phase: The same in few words: ``forward 1 of 2: compiling kernel 12 of 40``.
+        done, total: Kernels of the current graph; a total of 0: there are none to count.
     """
 
     text: str
@@ -114,14 +110,10 @@ Message = Union[
 class StageWritten:
     """A stage of a compile is new, or its text has changed.
 
-    Parameters
-    ----------
-    position
-        Orders the stages of a compile along the pipeline.
-    text
-        None if it is made from the data when it is read.
-    data
-        What the text does not tell, as JSON text; None: nothing.
+    Args:
+        position: Orders the stages of a compile along the pipeline.
+        text: None if it is made from the data when it is read.
+        data: What the text does not tell, as JSON text; None: nothing.
     """
 
     compile: str

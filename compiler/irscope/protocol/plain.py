@@ -20,10 +20,8 @@ _NONE: _Refer = {}
 def to_json(value: Any, refer: _Refer = _NONE) -> Any:
     """Dataclasses to dicts, tuples to lists, enums to their values.
 
-    Parameters
-    ----------
-    refer
-        By class what gives the JSON value that refers to an object of it, which is stored elsewhere.
+    Args:
+        refer: By class what gives the JSON value that refers to an object of it, which is stored elsewhere.
     """
     if value is None or type(value) in (str, int, float, bool):  # most are; a large answer has a million
         return value
@@ -58,10 +56,8 @@ def from_json(cls: type[T], data: Any, refer: _Refer = _NONE) -> T:
     What it is given is not trusted: a script can write where its run does.
     Raises KeyError for a missing field without default, ValueError for a value of another type or outside its enum.
 
-    Parameters
-    ----------
-    refer
-        By class what decodes an object of it, or what refers to one.
+    Args:
+        refer: By class what decodes an object of it, or what refers to one.
     """
     return typing.cast(T, _decode(cls, data, refer))
 

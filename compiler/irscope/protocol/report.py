@@ -106,16 +106,11 @@ class HeldTensor:
 class OutOfMemory:
     """There was not enough memory for an allocation.
 
-    Parameters
-    ----------
-    asked
-        Bytes that were to be allocated; None if PyTorch does not say it.
-    is_device
-        Whether it was the memory of a GPU.
-    held
-        The tensors that held most, the largest first.
-    held_bytes
-        All that is known to be held.
+    Args:
+        asked: Bytes that were to be allocated; None if PyTorch does not say it.
+        is_device: Whether it was the memory of a GPU.
+        held: The tensors that held most, the largest first.
+        held_bytes: All that is known to be held.
     """
 
     asked: int | None
@@ -140,14 +135,10 @@ class Raised:
 class Cost:
     """What a finding brought about.
 
-    Parameters
-    ----------
-    seconds
-        Of compile time.
-    graphs
-        Graphs that would not be there without it.
-    step_seconds
-        Seconds of each step, where a profile of the run measured them; else 0.
+    Args:
+        seconds: Of compile time.
+        graphs: Graphs that would not be there without it.
+        step_seconds: Seconds of each step, where a profile of the run measured them; else 0.
     """
 
     seconds: float

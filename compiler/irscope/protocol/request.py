@@ -37,12 +37,10 @@ class EntryKind(str, enum.Enum):
 class ModelCall:
     """A model to compile and the inputs to call it with, which only the user's own command line can name.
 
-    Parameters
-    ----------
-    model, inputs
-        Python expressions.
-    inputs_file
-        Absolute path of the file in whose namespace ``inputs`` is evaluated; that of ``model`` is the run's script.
+    Args:
+        model, inputs: Python expressions.
+        inputs_file: Absolute path of the file in whose namespace ``inputs`` is evaluated; that of ``model`` is the
+            run's script.
     """
 
     model: str
@@ -58,28 +56,19 @@ GIVEN = "values on the inputs that were given"
 class ValuesRequest:
     """What a value run keeps of the numbers that flow through compiled graphs; see `irscope.values`.
 
-    Parameters
-    ----------
-    compile
-        Only in this compile; empty: in each.
-    stage
-        The graph stage whose values are kept, by name (``forward-graph``); empty: what Inductor got, forward and backward;
-        ``all``: every stage whose graph takes the inputs of the compiled one.
-    call
-        Which call of each compiled graph, from 1.
-    statistics, divergence
-        Keep the values of each node; compare compiled code with its graph.
-    keep_bytes
-        Bytes of elements of tensors that are kept, at most.
-    inputs
-        Path of a file that gives inputs in place of those of the call where the graph is run by itself: a Python file that
-        defines ``inputs``, or what ``torch.save`` wrote (`irscope.values.run.inputs`).  Empty: the inputs of the call.
-    watch
-        Look at what leaves the compiled graphs at every call, and keep nothing until a number is not finite.
-    replay_bytes
-        Bytes of the copies from which the last steps are run again, at most.
-    against
-        Compare every call, too: with ``eager`` or with ``float64``.
+    Args:
+        compile: Only in this compile; empty: in each.
+        stage: The graph stage whose values are kept, by name (``forward-graph``); empty: what Inductor got, forward and
+            backward; ``all``: every stage whose graph takes the inputs of the compiled one.
+        call: Which call of each compiled graph, from 1.
+        statistics, divergence: Keep the values of each node; compare compiled code with its graph.
+        keep_bytes: Bytes of elements of tensors that are kept, at most.
+        inputs: Path of a file that gives inputs in place of those of the call where the graph is run by itself: a
+            Python file that defines ``inputs``, or what ``torch.save`` wrote (`irscope.values.run.inputs`).  Empty: the
+            inputs of the call.
+        watch: Look at what leaves the compiled graphs at every call, and keep nothing until a number is not finite.
+        replay_bytes: Bytes of the copies from which the last steps are run again, at most.
+        against: Compare every call, too: with ``eager`` or with ``float64``.
     """
 
     compile: str = ""
@@ -98,14 +87,10 @@ class ValuesRequest:
 class EarlierStage:
     """A stage of an earlier run of the same script.
 
-    Parameters
-    ----------
-    file, function, number
-        Which compile it is of: the number of this function in its run, from 0.
-    part
-        The last part of its ID.
-    text, data
-        As stored; the data is JSON text.
+    Args:
+        file, function, number: Which compile it is of: the number of this function in its run, from 0.
+        part: The last part of its ID.
+        text, data: As stored; the data is JSON text.
     """
 
     file: str
@@ -132,24 +117,13 @@ class Choices:
         return self.paddings.get(key)
 
 
-@dataclass(frozen=True)
-class RunRequest:
-    """What is asked of a run's process, as the one JSON argument that it gets."""
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a run is made: what the driver (`irscope.driver.driver.RunSpec`) asks of its process."""
 
-    run: str
-    script: str
-    """Absolute path of the script; for an entry that is not one what the store calls it: ``-m package.module``."""
-    args: tuple[str, ...]
-    lane: Lane
-    store: str
-    """Path of the run store, beside which a value run keeps elements of tensors.  The run's process never opens it."""
-    argv0: str = ""
-    """The script as it was typed, which is what it sees as ``sys.argv[0]``; empty: the absolute path."""
     overlays: dict[str, str] = field(default_factory=dict)
     """Text to be used in place of what is on disk, by absolute path: the editor's unsaved buffers."""
     entry: EntryKind = EntryKind.SCRIPT
-    target: str = ""
-    """The dotted name or the node id, for an entry that is not a script."""
     budget: Budget = field(default_factory=Budget)
     """The limits; most are enforced from outside of the run's process (driver/budgets.py)."""
     symbolic_trace: bool | None = None
@@ -189,10 +163,6 @@ class RunRequest:
     """How many of them its machine has."""
     fake_group: bool = False
     """Whether the other ranks do not exist: PyTorch's fake process group stands in for them, and the CPU for CUDA."""
-    children: str = ""
-    """The address at which the driver waits for the processes that the script starts; empty: it does not."""
-    is_child: bool = False
-    """Whether this is one of these processes."""
     evidence: str = ""
     """A folder for what the script computes, to be compared with what another run has left there
     (`irscope.runner.evidence`); empty: neither."""
@@ -202,10 +172,6 @@ class RunRequest:
     """Path of a run store: what a device of ``targets`` has chosen by timing there is chosen again for it; empty: none."""
     configs: dict[str, int] = field(default_factory=dict)
     """By the name of an operator or kernel which of its configurations targets take, counted from 1; empty name: of all."""
-    choices: dict[str, Choices] = field(default_factory=dict)
-    """What was chosen there, by the name of the target; without those of which the store has no run."""
-    earlier: tuple[EarlierStage, ...] = ()
-    """Stages of earlier runs that the pipeline's capture compares with, the newest run first."""
     fake: bool = False
     """Whether tensors have shapes and no storage (`irscope.internals.fake_run`)."""
     machine_code: bool = True
@@ -217,3 +183,28 @@ class RunRequest:
     code: dict[str, str] = field(default_factory=dict)
     """Texts of functions of PyTorch's compiler that take the place of its own, by ``module:function``; an empty text
     takes a method away (`irscope.internals.older_code`)."""
+
+
+@dataclass(frozen=True)
+class RunRequest(RunOptions):
+    """What is asked of a run's process, as the one JSON argument that it gets."""
+
+    run: str
+    script: str
+    """Absolute path of the script; for an entry that is not one what the store calls it: ``-m package.module``."""
+    args: tuple[str, ...]
+    lane: Lane
+    store: str
+    """Path of the run store, beside which a value run keeps elements of tensors.  The run's process never opens it."""
+    argv0: str = ""
+    """The script as it was typed, which is what it sees as ``sys.argv[0]``; empty: the absolute path."""
+    target: str = ""
+    """The dotted name or the node id, for an entry that is not a script."""
+    children: str = ""
+    """The address at which the driver waits for the processes that the script starts; empty: it does not."""
+    is_child: bool = False
+    """Whether this is one of these processes."""
+    choices: dict[str, Choices] = field(default_factory=dict)
+    """What was chosen in ``tuned``, by the name of the target; without those of which that store has no run."""
+    earlier: tuple[EarlierStage, ...] = ()
+    """Stages of earlier runs that the pipeline's capture compares with, the newest run first."""

@@ -27,12 +27,9 @@ _AS_IS = "run as is: the backend reports no stage below this graph"
 class Provenance:
     """The links of one run.
 
-    Parameters
-    ----------
-    versions
-        Follow graphs through their version after each pass, too.
-    ends
-        With the two ends of the way: the bytecode, and the texts of kernels with what is below them.
+    Args:
+        versions: Follow graphs through their version after each pass, too.
+        ends: With the two ends of the way: the bytecode, and the texts of kernels with what is below them.
     """
 
     def __init__(self, store: Store, report: Report, versions: bool = False, ends: bool = True) -> None:

@@ -65,12 +65,9 @@ def kernel_of(stage: StageRef) -> str:
 def pipeline(compile: Compile, versions: bool = False, ends: bool = True) -> tuple[StageRef, ...]:
     """The stages of a compile on the way down, the forward's before the backward's.
 
-    Parameters
-    ----------
-    versions
-        With the versions of graphs after each pass.
-    ends
-        With the bytecode, and the texts of kernels and what is below them.
+    Args:
+        versions: With the versions of graphs after each pass.
+        ends: With the bytecode, and the texts of kernels and what is below them.
     """
     stages = [
         stage
@@ -115,10 +112,8 @@ Level = tuple[StageRef, ...]
 def tracks(stages: tuple[StageRef, ...]) -> tuple[tuple[Level, ...], ...]:
     """The ways down: one for the forward (or inference) graph, one for the backward; both begin at the source.
 
-    Parameters
-    ----------
-    stages
-        As `pipeline` gives them.
+    Args:
+        stages: As `pipeline` gives them.
     """
     found = []
     for backward in (False, True):

@@ -28,16 +28,11 @@ SOURCE = "source"
 class Element(NamedTuple):  # a tuple, as are items, because a large run has hundreds of thousands
     """Something in a stage that was made from something in an earlier one.
 
-    Parameters
-    ----------
-    stage
-        Id of the stage, or `SOURCE`.
-    name
-        Unique in the stage: of a node, a kernel, …; of a line its number.
-    line, end_line
-        1-based lines in the stage's text, both inclusive.
-    file
-        File of a line of the user's text.
+    Args:
+        stage: Id of the stage, or `SOURCE`.
+        name: Unique in the stage: of a node, a kernel, …; of a line its number.
+        line, end_line: 1-based lines in the stage's text, both inclusive.
+        file: File of a line of the user's text.
     """
 
     stage: str
@@ -50,21 +45,15 @@ class Element(NamedTuple):  # a tuple, as are items, because a large run has hun
 class Item(NamedTuple):
     """An element with what ties it to others.
 
-    Parameters
-    ----------
-    frames
-        Places in Python files that it came from, the innermost first.
-    facts
-        What is known about a node beside its text.
-    ancestors
-        For a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
-        For anything else: names in the stage above from which it came.
-    op, inputs
-        As in `graphs.GraphNode`; empty if it is not a node.
-    target
-        Likewise; of an instruction its name, of a scheduler node without a kernel its kind, of a kernel or its call the kernel.
-    number
-        What an operation of arithmetic is given beside its one input, as printed.
+    Args:
+        frames: Places in Python files that it came from, the innermost first.
+        facts: What is known about a node beside its text.
+        ancestors: For a node: names that the generated code gave to what it was traced from, where a graph was run as
+            Python code. For anything else: names in the stage above from which it came.
+        op, inputs: As in `graphs.GraphNode`; empty if it is not a node.
+        target: Likewise; of an instruction its name, of a scheduler node without a kernel its kind, of a kernel or its
+            call the kernel.
+        number: What an operation of arithmetic is given beside its one input, as printed.
     """
 
     element: Element

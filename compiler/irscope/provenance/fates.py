@@ -44,13 +44,10 @@ _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[StageRef, Mapping[str, Any]]]) -> str:
     """The reason; empty if there is none that is known.
 
-    Parameters
-    ----------
-    items
-        All of its stage.
-    versions
-        The graphs of this compile after each pass, in their order, with their data, in which the names of nodes are
-        sets.
+    Args:
+        items: All of its stage.
+        versions: The graphs of this compile after each pass, in their order, with their data, in which the names of
+            nodes are sets.
     """
     role = role_of(stage.name)
     if role is Role.SOURCE:

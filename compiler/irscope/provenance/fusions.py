@@ -31,15 +31,11 @@ class Side:
 class Decision:
     """What Inductor decided on a pair.
 
-    Parameters
-    ----------
-    kind
-        ``vertical`` (the second reads what the first writes), ``horizontal`` (they share what they read) or
-        ``template``.
-    reason
-        Inductor's words where it refused, its score where it fused.
-    buffers
-        What both touch, of a refused pair.
+    Args:
+        kind: ``vertical`` (the second reads what the first writes), ``horizontal`` (they share what they read) or
+            ``template``.
+        reason: Inductor's words where it refused, its score where it fused.
+        buffers: What both touch, of a refused pair.
     """
 
     fused: bool
@@ -54,16 +50,11 @@ class Decision:
 class FusionAnswer:
     """What there is to say of two things in one schedule.
 
-    Parameters
-    ----------
-    stage
-        Id of the stage ``fusion``.
-    together
-        Both ended in one kernel.
-    summary
-        The answer in a sentence.
-    decisions
-        What Inductor decided on parts of the one against parts of the other.
+    Args:
+        stage: Id of the stage ``fusion``.
+        together: Both ended in one kernel.
+        summary: The answer in a sentence.
+        decisions: What Inductor decided on parts of the one against parts of the other.
     """
 
     compile: str
@@ -80,12 +71,9 @@ def explain_fusion(
 ) -> list[FusionAnswer]:
     """Answers for each schedule that has both.
 
-    Parameters
-    ----------
-    reports
-        The reports of one run: as it was, and its predictions.
-    first, second
-        A kernel, a node of the schedule (``op3``) or a node of the post-grad graph (``mul_1``).
+    Args:
+        reports: The reports of one run: as it was, and its predictions.
+        first, second: A kernel, a node of the schedule (``op3``) or a node of the post-grad graph (``mul_1``).
 
     Raises LookupError if no schedule has both; the message says what there is.
     """

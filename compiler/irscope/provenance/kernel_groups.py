@@ -17,13 +17,10 @@ _NUMBER = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 class KernelGroup:
     """Kernels of one module, or of the same module of layers that repeat.
 
-    Parameters
-    ----------
-    title
-        The path of the module with ranges in place of numbers, and how many modules it stands for; the class where the
-        path is empty; outside of all modules the name of what was compiled, which is around them.
-    module_class
-        The class of the modules; empty outside of these.
+    Args:
+        title: The path of the module with ranges in place of numbers, and how many modules it stands for; the class
+            where the path is empty; outside of all modules the name of what was compiled, which is around them.
+        module_class: The class of the modules; empty outside of these.
     """
 
     title: str
@@ -34,10 +31,8 @@ class KernelGroup:
 def groups_of(kernels: Iterable[Kernel], titles: Mapping[str, str]) -> tuple[KernelGroup, ...]:
     """The kernels by compile, side and module, in the order of the first of each.
 
-    Parameters
-    ----------
-    titles
-        By the ID of a compile the name of what was compiled.
+    Args:
+        titles: By the ID of a compile the name of what was compiled.
     """
     groups: dict[tuple[str, bool, str, str], list[Kernel]] = {}
     for kernel in kernels:

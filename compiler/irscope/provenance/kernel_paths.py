@@ -31,17 +31,12 @@ _MOST_STAGES = 12
 class KernelPath:
     """What is known about a kernel besides its name; whatever is not known is empty.
 
-    Parameters
-    ----------
-    ops
-        The operations of the user's program that it computes, in the order of the graph: ``div``, ``softmax``.  Views
-        are left out where there is anything else.
-    modules
-        The module that most of them are in, and those around it, by attribute path.
-    direction
-        ``forward`` or ``backward``, of a compile that has both.
-    innermost, lines
-        As those of a `Kernel`.
+    Args:
+        ops: The operations of the user's program that it computes, in the order of the graph: ``div``, ``softmax``.
+            Views are left out where there is anything else.
+        modules: The module that most of them are in, and those around it, by attribute path.
+        direction: ``forward`` or ``backward``, of a compile that has both.
+        innermost, lines: As those of a `Kernel`.
     """
 
     ops: tuple[str, ...] = ()

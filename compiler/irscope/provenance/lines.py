@@ -20,10 +20,8 @@ from irscope.vocabulary.stages import Role
 class StageElement:
     """Something in a stage's text: a node, a scheduler node, the definition or a call of a kernel.
 
-    Parameters
-    ----------
-    fate
-        Why it became nothing further down, in words; empty if it became something, or no reason is known.
+    Args:
+        fate: Why it became nothing further down, in words; empty if it became something, or no reason is known.
     """
 
     name: str
@@ -64,10 +62,8 @@ class LineTrail:
 def trail_of(store: Store, report: Report, file: str, line: int, most: int | None = None) -> LineTrail:
     """All that came from a line in one run, along the pipeline of each compile.
 
-    Parameters
-    ----------
-    most
-        At most this many ``nodes`` of each stage; all if None.  ``places`` has all in any case.
+    Args:
+        most: At most this many ``nodes`` of each stage; all if None.  ``places`` has all in any case.
     """
     names = {stage.id: stage.name for compile in report.compiles for stage in compile.stages}
     steps = []

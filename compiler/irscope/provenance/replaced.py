@@ -31,18 +31,13 @@ def add_replaced(
 ) -> None:
     """Gives the nodes that passes added all the nodes that they stand for.
 
-    Parameters
-    ----------
-    links
-        Name in the later graph → names in the earlier one; is changed.
-    parents
-        The earlier graph.
-    versions
-        For each version that a pass made, in their order: the data with the names of nodes as sets, and the facts of
-        the nodes
-        that the pass added or changed.
-    guessed
-        Names in the later graph whose links nothing tells; what they took the place of takes the place of these.
+    Args:
+        links: Name in the later graph → names in the earlier one; is changed.
+        parents: The earlier graph.
+        versions: For each version that a pass made, in their order: the data with the names of nodes as sets, and the
+            facts of the nodes that the pass added or changed.
+        guessed: Names in the later graph whose links nothing tells; what they took the place of takes the place of
+            these.
     """
     graph = _Passed(links, parents, guessed)
     for data, facts in versions:
@@ -66,14 +61,10 @@ _Key = tuple[int, str]
 class _Passed:
     """The graph as pass after pass leaves it.
 
-    Parameters
-    ----------
-    represents
-        A node that a pass made → the nodes of the earlier graph that it replaced.
-    inputs
-        Inputs of nodes that a pass added or changed, if these were among them, too.
-    sources
-        PyTorch's word on the origin of nodes that a pass added.
+    Args:
+        represents: A node that a pass made → the nodes of the earlier graph that it replaced.
+        inputs: Inputs of nodes that a pass added or changed, if these were among them, too.
+        sources: PyTorch's word on the origin of nodes that a pass added.
     """
 
     links: dict[str, tuple[str, ...]]

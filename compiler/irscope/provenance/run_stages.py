@@ -16,10 +16,8 @@ from irscope.store.store import Store
 class RunStages:
     """The stages of one run.
 
-    Parameters
-    ----------
-    versions, ends
-        Like those of `irscope.provenance.Provenance`.
+    Args:
+        versions, ends: Like those of `irscope.provenance.Provenance`.
     """
 
     def __init__(self, store: Store, report: Report, versions: bool, ends: bool) -> None:

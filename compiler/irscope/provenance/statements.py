@@ -94,12 +94,9 @@ def nodes_of_statements(
 ) -> dict[int, tuple[str, ...]]:
     """Line (1-based) of a kernel → names of the nodes that it computes.
 
-    Parameters
-    ----------
-    origins
-        The nodes that the kernel came from.
-    buffers
-        Argument of the kernel (``in_ptr0``) → the nodes whose value it may hold.
+    Args:
+        origins: The nodes that the kernel came from.
+        buffers: Argument of the kernel (``in_ptr0``) → the nodes whose value it may hold.
     """
     return _Matcher(graph, graph_text.split("\n"), origins, buffers).read(text.split("\n"))
 

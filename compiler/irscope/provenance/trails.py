@@ -37,12 +37,9 @@ _LARGE = 4000
 class Reached(NamedTuple):
     """What a stage has of a line.
 
-    Parameters
-    ----------
-    elements
-        Each with why it became nothing further down: empty if it became something.
-    names
-        Names of all elements of the stage.
+    Args:
+        elements: Each with why it became nothing further down: empty if it became something.
+        names: Names of all elements of the stage.
     """
 
     elements: tuple[tuple[Element, str], ...]

@@ -36,10 +36,8 @@ _MOST_PIECES, _MOST_SIZES = 200, 40
 def page_of(store: Store, report: Report, redaction: Redaction, pictures: bool = True) -> str:
     """The whole page.
 
-    Parameters
-    ----------
-    pictures
-        Whether graphs are drawn.
+    Args:
+        pictures: Whether graphs are drawn.
     """
     return _Page(store, report, redaction, pictures).text()
 

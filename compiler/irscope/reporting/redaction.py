@@ -22,12 +22,9 @@ LEFT_OUT = "[left out]"
 class Redaction:
     """Takes parts out of texts.
 
-    Parameters
-    ----------
-    parts
-        Parts of `REDACTIONS`.
-    files
-        Paths that are known: their folders are taken out whatever characters are in them.
+    Args:
+        parts: Parts of `REDACTIONS`.
+        files: Paths that are known: their folders are taken out whatever characters are in them.
     """
 
     def __init__(self, parts: Iterable[str], files: Iterable[str] = ()) -> None:

@@ -30,14 +30,10 @@ def run_cells_as_main(
 ) -> ScriptFailure | None:
     """Executes the texts of the cells, which are overlays; the first one that fails is the last one that runs.
 
-    Parameters
-    ----------
-    notebook
-        Its absolute path.
-    cells
-        Names of its cells: their code objects have them as file names.
-    on_missing
-        Called with the name of a package of a notebook's front end that is not installed (`standins.py`).
+    Args:
+        notebook: Its absolute path.
+        cells: Names of its cells: their code objects have them as file names.
+        on_missing: Called with the name of a package of a notebook's front end that is not installed (`standins.py`).
 
     A cell may ``await`` at its top level; all of them share an event loop.  For the rest see `run_as_main`.
     """

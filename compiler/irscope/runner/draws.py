@@ -21,10 +21,8 @@ _NEAR = 1e-3
 def pushed(how: str) -> Iterator[None]:
     """Inside, ``torch.rand`` and the uniform numbers of Python and NumPy are near one end of their range.
 
-    Parameters
-    ----------
-    how
-        One of `PUSHED`; with any other text nothing is changed.
+    Args:
+        how: One of `PUSHED`; with any other text nothing is changed.
     """
     if how not in PUSHED:
         yield

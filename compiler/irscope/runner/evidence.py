@@ -62,19 +62,14 @@ class _Around:
 class Evidence:
     """Takes the place of `irscope.runner.rounds.Rounds`: notes the programs of a script, and looks at them at its end.
 
-    Parameters
-    ----------
-    folder
-        Holds ``reference.pt`` if there is something to compare with; else this run writes it.  Gets ``answer.json``, and
-        ``refusals.jsonl`` with the graph breaks and where in Dynamo each was raised.
-    calls_again
-        Whether the programs are called once more after the script.  In the deep lane that may compile more, which is not
-        the script's.
-    without_compile
-        Whether nothing is compiled.  Then it is also noted which way the code decides by the values of tensors, and the
-        programs are also called with random numbers near the ends of their range.
-    not_held_back
-        What the run could do to the outside, as a trial.
+    Args:
+        folder: Holds ``reference.pt`` if there is something to compare with; else this run writes it.  Gets
+            ``answer.json``, and ``refusals.jsonl`` with the graph breaks and where in Dynamo each was raised.
+        calls_again: Whether the programs are called once more after the script.  In the deep lane that may compile
+            more, which is not the script's.
+        without_compile: Whether nothing is compiled.  Then it is also noted which way the code decides by the values of
+            tensors, and the programs are also called with random numbers near the ends of their range.
+        not_held_back: What the run could do to the outside, as a trial.
     """
 
     def __init__(

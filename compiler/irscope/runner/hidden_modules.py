@@ -52,10 +52,8 @@ def is_irscope_hidden(folder: str) -> bool:
 def hidden_modules(folder: str, at_start: Collection[str]) -> frozenset[str]:
     """Top-level modules of the standard library that a file or a package in a folder hides.
 
-    Parameters
-    ----------
-    at_start
-        The modules that an interpreter has imported before it looks into the folder: these are never hidden.
+    Args:
+        at_start: The modules that an interpreter has imported before it looks into the folder: these are never hidden.
     """
     return frozenset(
         name
@@ -87,12 +85,9 @@ class Shield(importlib.abc.MetaPathFinder):
 
     It holds for what is imported after `raise_it`.
 
-    Parameters
-    ----------
-    package
-        The name by which ``sys.modules`` has the package whose modules are shielded; they say ``irscope``.
-    hidden
-        Top-level modules that a file hides.
+    Args:
+        package: The name by which ``sys.modules`` has the package whose modules are shielded; they say ``irscope``.
+        hidden: Top-level modules that a file hides.
     """
 
     def __init__(self, package: str, hidden: frozenset[str]) -> None:

@@ -24,10 +24,8 @@ _MOST_BYTES = 8 << 30
 class KeptRegions:
     """The files of one run.
 
-    Parameters
-    ----------
-    folder
-        Folder of the comparison.  Nothing is written if it has no folder `FOLDER`.
+    Args:
+        folder: Folder of the comparison.  Nothing is written if it has no folder `FOLDER`.
     """
 
     def __init__(self, folder: str) -> None:
@@ -64,10 +62,8 @@ def module_name(number: int) -> str:
 def described(graph: Any) -> dict[str, Any]:
     """The code of a graph module, what it names, and what it reads; of modules inside likewise.
 
-    Raises
-    ------
-    AttributeError
-        The graph names something that its module does not have.
+    Raises:
+        AttributeError: The graph names something that its module does not have.
     """
     torch: Any = sys.modules["torch"]
     code = graph.graph.python_code("self")

@@ -142,14 +142,10 @@ def disturbed(
 ) -> Any:
     """A copy of inputs with other numbers; shapes, dtypes and Python values stay.
 
-    Parameters
-    ----------
-    fixed
-        Places of tensors, as `leaves` names them, whose numbers stay, too.
-    path
-        The place of the value itself.
-    known
-        Copies of tensors that are there several times, by the ``id()`` of these.
+    Args:
+        fixed: Places of tensors, as `leaves` names them, whose numbers stay, too.
+        path: The place of the value itself.
+        known: Copies of tensors that are there several times, by the ``id()`` of these.
     """
     torch: Any = sys.modules["torch"]
     known = {} if known is None else known
@@ -201,12 +197,9 @@ def difference(expected: Leaf, found: Leaf, slack: int = 1, floor: float = 0.0) 
 
     A number where the other has a tensor of the same value differs only in its type.
 
-    Parameters
-    ----------
-    slack
-        How many times the usual rounding is allowed.
-    floor
-        What elements of tensors may be apart in any case.
+    Args:
+        slack: How many times the usual rounding is allowed.
+        floor: What elements of tensors may be apart in any case.
     """
     torch: Any = sys.modules["torch"]
     if isinstance(expected, torch.Tensor) and isinstance(found, torch.Tensor):

@@ -15,7 +15,6 @@ from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Refused, RunRequest, Started, from_json
 from irscope.runner import following, on_cpu, starting
 from irscope.runner.entries import run_entry, set_first_path, why_not
-from irscope.runner.faults import report_faults
 from irscope.runner.hidden_modules import reveal_hidden
 from irscope.runner.joining import joined
 from irscope.runner.messages import MessagePipe
@@ -28,6 +27,7 @@ from irscope.usercode.user_files import set_torch_folder
 
 if TYPE_CHECKING:
     from irscope.runner.trial import Held
+import faulthandler
 
 
 def begin(request: dict[str, Any], message_fd: int, status_fd: int) -> None:
@@ -123,3 +123,12 @@ def _hiding_triton() -> str:
     if spec is None or any(os.path.isdir(os.path.join(place, "language")) for place in places):
         return ""
     return spec.origin or next(iter(places), "")
+
+
+def report_faults(fd: int) -> None:
+    """Until the script sets up its own handler; one that is there already (``-X faulthandler``) stays.
+
+    The process ends by the same signal.  A child that the script forks has the pipe closed, and writes nothing.
+    """
+    if fd >= 0 and not faulthandler.is_enabled():
+        faulthandler.enable(fd, all_threads=True)

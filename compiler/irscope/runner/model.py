@@ -20,10 +20,8 @@ def run_model(path: str, call: ModelCall, args: Sequence[str], on_end: OnEnd) ->
     The files are imported and not run as scripts: what is below ``if __name__ == "__main__":`` is left out.  The
     expressions come from the user's own command line, so they may do anything.
 
-    Parameters
-    ----------
-    path
-        Absolute path of the model's file.
+    Args:
+        path: Absolute path of the model's file.
 
     For the rest see `irscope.runner.script.run_as_main`.
     """

@@ -52,16 +52,11 @@ the machine does only makes calls slower."""
 class Profiling(Rounds):
     """Like `Rounds`, but measures once, by itself.
 
-    Parameters
-    ----------
-    calls
-        Calls of each program.
-    has_backward
-        Whether the run compiled a backward.  Called after the script.
-    say
-        Hears how far it is.
-    compiled
-        A number that grows with each compile, if the memory of a step is wanted.
+    Args:
+        calls: Calls of each program.
+        has_backward: Whether the run compiled a backward.  Called after the script.
+        say: Hears how far it is.
+        compiled: A number that grows with each compile, if the memory of a step is wanted.
     """
 
     def __init__(

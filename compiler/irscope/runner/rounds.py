@@ -69,12 +69,9 @@ class Measured:
 class Rounds:
     """Notes the programs that the script compiles, and times them after its end.
 
-    Parameters
-    ----------
-    folder
-        Where it is asked and answers.
-    why_as_python
-        Why a program runs as Python, or an empty text.
+    Args:
+        folder: Where it is asked and answers.
+        why_as_python: Why a program runs as Python, or an empty text.
     """
 
     def __init__(self, folder: str, why_as_python: Callable[[object], str]) -> None:

@@ -33,15 +33,11 @@ class ScriptFailure:
 def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: OnEnd) -> ScriptFailure | None:
     """Executes the file as the module ``__main__``.
 
-    Parameters
-    ----------
-    path
-        Absolute path of the script.
-    argv0, args
-        What it sees as ``sys.argv``.
-    on_end
-        Called when the main module ends, with the exit code that it asks for and, if it failed, a line that says
-        how and the exception, if there was one.  Not called if the process ends in another way.
+    Args:
+        path: Absolute path of the script.
+        argv0, args: What it sees as ``sys.argv``.
+        on_end: Called when the main module ends, with the exit code that it asks for and, if it failed, a line that
+            says how and the exception, if there was one.  Not called if the process ends in another way.
 
     Raises SystemExit and KeyboardInterrupt as the script did (the interpreter ends a process in its own ways after
     them); any other exception is printed as the interpreter would print it.  No traceback has irscope's frames.
@@ -63,10 +59,8 @@ def run_module_as_main(
 ) -> ScriptFailure | None:
     """Executes a module, or the ``__main__`` of a package, as ``python -m name`` does: by the same function.
 
-    Parameters
-    ----------
-    describe_exit
-        What to say of an exit code other than 0.
+    Args:
+        describe_exit: What to say of an exit code other than 0.
 
     For the rest see `run_as_main`.
     """

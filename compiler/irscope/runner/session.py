@@ -19,7 +19,6 @@ from irscope.internals.script_exports import packages
 from irscope.pipelines.registry import pipeline_named, role_of
 from irscope.protocol import CaptureGap, CompileSeen, FactsWritten, FindingSeen, Lane, Message, RunRequest, ScriptEnded
 from irscope.runner import entries, on_cpu
-from irscope.runner.device import device_name
 from irscope.runner.joining import process_facts
 from irscope.runner.messages import MessagePipe
 from irscope.runner.steady import SteadyState
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from irscope.runner.evidence import Evidence
     from irscope.runner.rounds import Rounds
     from irscope.runner.trial import Held
+from typing import Any
 
 
 class Session:
@@ -45,11 +45,9 @@ class Session:
     An internal error becomes a capture gap and never reaches the script.
     Raises LookupError if the request names an unknown pipeline.
 
-    Parameters
-    ----------
-    in_fork
-        Called in a fork of the script's, where this capture has ended, with `RunRequest.children`, if there is one, and
-        with the error because of which it is called again.
+    Args:
+        in_fork: Called in a fork of the script's, where this capture has ended, with `RunRequest.children`, if there is
+            one, and with the error because of which it is called again.
     """
 
     def __init__(
@@ -341,3 +339,15 @@ def _files_of_the_user() -> dict[str, str]:
         if not path.startswith(libraries.get(name.partition(".")[0], "\0")) and is_user_file(path)
     ]
     return {path: digest_of(text) for path in mine[:_MOST_FILES] if (text := read_source(path))}
+
+
+def device_name() -> str:
+    """As PyTorch reports it, ``NVIDIA H100 80GB HBM3``; empty while the script itself has not initialized CUDA.
+
+    Nothing is initialized for it: a context costs memory and time, and afterwards no fork of the script could use CUDA.
+    """
+    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+    try:
+        return str(cuda.get_device_name()) if cuda is not None and cuda.is_initialized() else ""
+    except (RuntimeError, AttributeError):  # a kernel has failed, and no call of CUDA's works any more
+        return ""

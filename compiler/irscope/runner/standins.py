@@ -70,12 +70,9 @@ class StandIns:
     Libraries get no stand-in, nor does an import that is ready not to find it (``try: import ipywidgets``): they go on
     as they would.
 
-    Parameters
-    ----------
-    given
-        Names of a notebook's own that the stand-in of ``IPython`` has, too.
-    on_missing
-        Called once with the name of each package that a stand-in took the place of.
+    Args:
+        given: Names of a notebook's own that the stand-in of ``IPython`` has, too.
+        on_missing: Called once with the name of each package that a stand-in took the place of.
     """
 
     def __init__(self, given: dict[str, Any], on_missing: Callable[[str], None]) -> None:

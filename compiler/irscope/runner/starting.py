@@ -87,10 +87,8 @@ def _wrap(
 ) -> None:
     """Replaces a function by one that changes its positional arguments, where there is such a function.
 
-    Parameters
-    ----------
-    instead
-        What is called with the changed arguments; None: the function itself.
+    Args:
+        instead: What is called with the changed arguments; None: the function itself.
     """
     function = getattr(module, name, None)
     if function is None:

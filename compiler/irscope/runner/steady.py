@@ -25,12 +25,9 @@ smaller last batch may come; so this much time without anything new must have pa
 class SteadyState:
     """Counts calls of compiled code since something new came.
 
-    Parameters
-    ----------
-    calls
-        This many calls *for each compile so far*: a step that goes through ten compiled pieces makes ten calls.
-    reached
-        Called once, when the state is steady.
+    Args:
+        calls: This many calls *for each compile so far*: a step that goes through ten compiled pieces makes ten calls.
+        reached: Called once, when the state is steady.
     """
 
     def __init__(self, calls: int, reached: Callable[[LimitReached], None]) -> None:

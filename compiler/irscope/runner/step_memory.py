@@ -34,12 +34,9 @@ Held = tuple[int, str, str, str]
 class StepMemory:
     """Notes one step.
 
-    Parameters
-    ----------
-    compiled
-        A number that grows with each compile.
-    own
-        The tensors that irscope holds for later.
+    Args:
+        compiled: A number that grows with each compile.
+        own: The tensors that irscope holds for later.
     """
 
     def __init__(self, compiled: Callable[[], int], own: Callable[[], Iterable[Any]]) -> None:

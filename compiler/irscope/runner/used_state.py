@@ -33,12 +33,9 @@ def names_used(program: Any) -> list[str]:
 def state_at_the_end(program: Any, arguments: Any, also: Collection[str]) -> dict[str, Any]:
     """The tensors and plain values in what a program uses, by place.
 
-    Parameters
-    ----------
-    arguments
-        Of its first call: objects in them are those of the script.
-    also
-        Other global names, which the original's code uses.
+    Args:
+        arguments: Of its first call: objects in them are those of the script.
+        also: Other global names, which the original's code uses.
     """
     seen: set[int] = set()
     leaves = (

@@ -124,11 +124,9 @@ def best_run(db: sqlite3.Connection, file: str | None) -> str | None:
     """The newest run that compiled something and came to its end; else the newest that compiled something, then the
     newest; None if there is none.
 
-    Parameters
-    ----------
-    file
-        Only runs that have to do with this file: it is their script, or they compiled, found or generated something
-        in it.
+    Args:
+        file: Only runs that have to do with this file: it is their script, or they compiled, found or generated
+            something in it.
     """
     which, values = "1", list[str]()
     if file is not None:
@@ -151,10 +149,8 @@ def best_run(db: sqlite3.Connection, file: str | None) -> str | None:
 def find_run(db: sqlite3.Connection, path: str, name: str | None) -> str:
     """The id of the run that is named by its id or a part that only it begins with; the newest if none is named.
 
-    Parameters
-    ----------
-    path
-        The store's file, for messages.
+    Args:
+        path: The store's file, for messages.
 
     Raises LookupError with a message for the user if there is none, or more than one.
     """

@@ -33,10 +33,8 @@ def why_full(folder: str) -> str:
 def is_shared(path: str, mounts: str | None = None) -> bool:
     """Whether other machines may see a file, too: it is on a network file system.
 
-    Parameters
-    ----------
-    mounts
-        In place of the system's table of mounts, text of the same form.
+    Args:
+        mounts: In place of the system's table of mounts, text of the same form.
     """
     if sys.platform == "win32":
         return os.path.abspath(path).startswith("\\\\")

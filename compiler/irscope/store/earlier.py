@@ -23,12 +23,9 @@ def earlier_stages(
     is
     there once.
 
-    Parameters
-    ----------
-    text_of
-        The text of a digest.
-    names
-        The kinds of stages.
+    Args:
+        text_of: The text of a digest.
+        names: The kinds of stages.
     """
     row = db.execute("SELECT script, args FROM runs WHERE id = ?", (run,)).fetchone()
     if row is None:

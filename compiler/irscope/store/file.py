@@ -147,10 +147,8 @@ def default_path() -> str:
 class Opened:
     """A connection that any thread may use.
 
-    Parameters
-    ----------
-    unkept
-        Why nothing that is written into it is kept, for the user; empty if it is.
+    Args:
+        unkept: Why nothing that is written into it is kept, for the user; empty if it is.
     """
 
     db: sqlite3.Connection

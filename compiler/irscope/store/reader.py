@@ -8,17 +8,20 @@ import json
 import platform
 import sqlite3
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from irscope.ir.symbols import symbols_of
 from irscope.pipelines.registry import names_with, role_of, stage_kind
 from irscope.protocol import (
     EarlierStage,
+    Finding,
     Lane,
     Report,
     RunSummary,
     from_json,
 )
+from irscope.protocol.symbols import SymbolFacts, symbols_in
 from irscope.store.choosing import (
     best_run,
     find_run,
@@ -37,7 +40,6 @@ from irscope.store.file import (
     transaction,
 )
 from irscope.store.reports import report_of
-from irscope.store.symbols import with_symbols
 from irscope.store.texts import NO_TEXT, DamagedTextError, MissingCodecError, Texts
 from irscope.vocabulary.stages import Role
 
@@ -48,10 +50,8 @@ _LONGEST_DEVICE = 200
 class StoreReader:
     """The reading side of `irscope.store.store.Store`.
 
-    Attributes
-    ----------
-    path
-        The store's file.
+    Attributes:
+        path: The store's file.
     """
 
     path: str
@@ -83,11 +83,9 @@ class StoreReader:
         """The newest run that compiled something and came to its end; else the newest that compiled something, then
         the newest; None if there is none.
 
-        Parameters
-        ----------
-        file
-            Only runs that have to do with this file: it is their script, or they compiled, found or generated something
-            in it.
+        Args:
+            file: Only runs that have to do with this file: it is their script, or they compiled, found or generated
+                something in it.
         """
         return best_run(self._db, file)
 
@@ -119,11 +117,9 @@ class StoreReader:
     def report(self, run: str, sizes: bool = True) -> Report:
         """All that is known about a run, also of a run in progress (its outcome is then *running so far* as cancelled).
 
-        Parameters
-        ----------
-        sizes
-            Whether the sizes of texts that are made from data are needed: of a run that has ended they are measured
-            when a caller first asks for them, which takes some tenths of a second.
+        Args:
+            sizes: Whether the sizes of texts that are made from data are needed: of a run that has ended they are
+                measured when a caller first asks for them, which takes some tenths of a second.
 
         Raises LookupError for an unknown run.
         """
@@ -292,3 +288,34 @@ def made_texts() -> Mapping[str, Callable[[Any], str]]:
     from irscope.symbolic.trace import Walk
 
     return {name: lambda data: text_of(Walk(data)) for name in names_with(Role.TRACE)}
+
+
+def with_symbols(report: Report, data_of: Callable[[str], Any]) -> Report:
+    """The report with the symbols that its findings name, as their compiles know them.
+
+    Args:
+        data_of: Gives the data of a stage.
+    """
+    stages = {
+        compile.id: stage.id
+        for compile in report.compiles
+        for stage in compile.stages
+        if role_of(stage.name) is Role.SYMBOLS
+    }
+    read: dict[str, dict[str, SymbolFacts]] = {}
+
+    def known(compile: str) -> dict[str, SymbolFacts]:
+        if compile not in read:
+            try:
+                read[compile] = symbols_of(data_of(stages[compile]))
+            except (LookupError, TypeError, ValueError):  # it has none, or data from elsewhere
+                read[compile] = {}
+        return read[compile]
+
+    def named(finding: Finding) -> Iterator[SymbolFacts]:
+        for name in symbols_in(finding.words):
+            found = (facts for compile in finding.compiles or stages if (facts := known(compile).get(name)))
+            yield from list(found)[-1:]
+
+    found = tuple(dataclasses.replace(each, symbols=tuple(named(each))) for each in report.findings) if stages else ()
+    return dataclasses.replace(report, findings=found) if found else report

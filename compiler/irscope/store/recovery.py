@@ -41,10 +41,8 @@ def is_damage(error: Exception) -> bool:
 def moved_aside(path: str, ending: str, new: str = "") -> str:
     """Gives a store a name that no earlier file has; returns that.
 
-    Parameters
-    ----------
-    new
-        A file that takes its place, without a moment in which there is none.
+    Args:
+        new: A file that takes its place, without a moment in which there is none.
     """
     names = (f"{path}{ending}{number or ''}" for number in itertools.count())
     kept = next(name for name in names if not os.path.exists(name))
@@ -65,10 +63,8 @@ def moved_aside(path: str, ending: str, new: str = "") -> str:
 def recover(path: str, new: Callable[[str], sqlite3.Connection]) -> tuple[int, str] | None:
     """Moves a damaged store aside, and puts a new one with what can be read into its place.
 
-    Parameters
-    ----------
-    new
-        Opens a new store at a path.
+    Args:
+        new: Opens a new store at a path.
 
     Returns how many runs are kept, and where the damaged file is; None if nothing in it looks like a store.
     Raises OSError or sqlite3.Error where the new store cannot be made; the damaged one is then where it was.

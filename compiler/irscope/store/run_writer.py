@@ -39,10 +39,8 @@ _LOCKED_SECONDS, _LOCKED_SECONDS_AT_END = 2.0, 10.0
 class RunWriter:
     """Writes one run.
 
-    Parameters
-    ----------
-    on_gap
-        Told what is not kept, and why.
+    Args:
+        on_gap: Told what is not kept, and why.
     """
 
     def __init__(self, store: Store, run: str, on_gap: Callable[[CaptureGap], None]) -> None:

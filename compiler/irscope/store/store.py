@@ -63,16 +63,12 @@ _MADE_LAST = "(SELECT coalesce(max(made), 0) + 1 FROM runs)"
 class Store(StoreReader):
     """A connection to a run store; any thread may use it, but only one at a time.
 
-    Parameters
-    ----------
-    path
-        The file; made, with its folders, if it does not exist.  One of the version before is brought up to date; one
-        of any other version is moved aside (to ``….old``), since everything in it can be made again by running.
+    Args:
+        path: The file; made, with its folders, if it does not exist.  One of the version before is brought up to date;
+            one of any other version is moved aside (to ``….old``), since everything in it can be made again by running.
 
-    Raises
-    ------
-    StoreError
-        The path cannot be opened or is not an SQLite file.
+    Raises:
+        StoreError: The path cannot be opened or is not an SQLite file.
     """
 
     def __init__(self, path: str) -> None:
@@ -156,16 +152,12 @@ class Store(StoreReader):
     ) -> str:
         """A new run; returns its id.
 
-        Parameters
-        ----------
-        source
-            The digest of the script's text as run.
-        how
-            What else is needed to run it again (`how_run`), as plain data.
-        pipeline
-            The name of the pipeline that the script's programs go through; one that nobody knows may be no valid text.
-        is_made
-            Whether it is the newest run from now on; else it is the oldest until `make_newest`.
+        Args:
+            source: The digest of the script's text as run.
+            how: What else is needed to run it again (`how_run`), as plain data.
+            pipeline: The name of the pipeline that the script's programs go through; one that nobody knows may be no
+                valid text.
+            is_made: Whether it is the newest run from now on; else it is the oldest until `make_newest`.
         """
         pipeline = pipeline.encode("utf-8", "backslashreplace").decode()
         run = time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(3)
@@ -244,14 +236,10 @@ class Store(StoreReader):
     ) -> None:
         """Adds a stage or replaces its text.
 
-        Parameters
-        ----------
-        text
-            None if `made_texts` makes it from the data.
-        position
-            Orders the stages of a compile along the pipeline.
-        data
-            What the text cannot tell (nodes with their ancestors, fusion decisions), as plain JSON values.
+        Args:
+            text: None if `made_texts` makes it from the data.
+            position: Orders the stages of a compile along the pipeline.
+            data: What the text cannot tell (nodes with their ancestors, fusion decisions), as plain JSON values.
         """
         nodes = count_of(stage.name, data) if stage.nodes is None else stage.nodes
         self.put_written_stage(
@@ -374,10 +362,9 @@ class Store(StoreReader):
         went.  A run that did not begin is deleted: the environment could not run it, and it must not be in the place of
         the newest run.
 
-        Parameters
-        ----------
-        packs
-            Whether texts are packed, which takes about a second for 25 MB; else the next run does it (`pack_newest`).
+        Args:
+            packs: Whether texts are packed, which takes about a second for 25 MB; else the next run does it
+                (`pack_newest`).
         """
         return self._upkeep.tidy(run, made_texts() if packs else None, keep_bytes, keep_runs)
 

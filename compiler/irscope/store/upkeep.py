@@ -23,12 +23,9 @@ _PACKED_LATER = 3
 class Upkeep:
     """Packs and prunes one store.
 
-    Parameters
-    ----------
-    path
-        The file of the store, beside which elements of tensors are kept.
-    db, texts
-        Its connection, and the texts in it.
+    Args:
+        path: The file of the store, beside which elements of tensors are kept.
+        db, texts: Its connection, and the texts in it.
     """
 
     def __init__(self, path: str, db: sqlite3.Connection, texts: Texts) -> None:

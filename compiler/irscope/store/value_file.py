@@ -45,10 +45,8 @@ def folder_of(store: str, run: str) -> str:
 class StoredTensor:
     """Where a tensor lies.
 
-    Raises
-    ------
-    DamagedValues
-        by `of` for a description that no tensor can have.
+    Raises:
+        DamagedValues: by `of` for a description that no tensor can have.
     """
 
     dtype: str
@@ -137,12 +135,9 @@ def _float8(byte: int, mantissa: int, only_nan: bool) -> float:
 class ValueWriter:
     """Appends tensors, as bytes, until a budget is used up; those with the same bytes lie there once.
 
-    Parameters
-    ----------
-    path
-        Made, with its folder, when the first tensor comes.
-    budget
-        Bytes of all tensors together.
+    Args:
+        path: Made, with its folder, when the first tensor comes.
+        budget: Bytes of all tensors together.
     """
 
     def __init__(self, path: str, budget: int) -> None:

@@ -18,14 +18,11 @@ Stack = tuple[int, ...]
 class FrameStates:
     """The states of all frames of a walk.
 
-    Parameters
-    ----------
-    kept, pushed, push_at
-        What each step left of the stack before it, and what it pushed: the texts from ``push_at[step]`` on.
-    locals
-        By step the locals that changed before it: name, text, name, text, …; text -1: the name is gone.
-    steps_of
-        The steps of each frame.
+    Args:
+        kept, pushed, push_at: What each step left of the stack before it, and what it pushed: the texts from
+            ``push_at[step]`` on.
+        locals: By step the locals that changed before it: name, text, name, text, …; text -1: the name is gone.
+        steps_of: The steps of each frame.
     """
 
     kept: Sequence[int]

@@ -117,10 +117,8 @@ class State:
 class Walk:
     """One attempt, read.
 
-    Parameters
-    ----------
-    data
-        A stage's data; raises ValueError if it is of another version or inconsistent.
+    Args:
+        data: A stage's data; raises ValueError if it is of another version or inconsistent.
     """
 
     def __init__(self, data: Any) -> None:

@@ -16,19 +16,13 @@ _TENSOR = re.compile(r"^(?P<dtype>\w+)\[(?P<shape>[^\]]*)\](?P<device>[\w:]*)$")
 class SymbolicVariable:
     """Something on Dynamo's symbolic stack or among its symbolic locals.
 
-    Parameters
-    ----------
-    kind
-        The class of Dynamo's tracker; empty for a value that Dynamo has not looked at yet.
-    what
-        The value, the type, the shape, in short; as the trace has it.
-    node
-        The graph's node that stands for it; empty if there is none.
-    source
-        Where Dynamo finds it when the compiled code runs (``L['x']``: a local of the function); empty if it was made
-        while tracing.
-    dtype, shape, device
-        For a tensor: ``f32``, sizes as text, ``cuda:0``; else empty.
+    Args:
+        kind: The class of Dynamo's tracker; empty for a value that Dynamo has not looked at yet.
+        what: The value, the type, the shape, in short; as the trace has it.
+        node: The graph's node that stands for it; empty if there is none.
+        source: Where Dynamo finds it when the compiled code runs (``L['x']``: a local of the function); empty if it was
+            made while tracing.
+        dtype, shape, device: For a tensor: ``f32``, sizes as text, ``cuda:0``; else empty.
     """
 
     kind: str

@@ -42,14 +42,11 @@ def run_bounded(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command and returns what it printed; ends it with everything that it has started where it takes too long.
 
-    Parameters
-    ----------
-    patient
-        Whether ``seconds`` are what the command and all that it has started compute, and not those on the clock.  It may
-        then take ten times as long, but is ended where it computes nothing for ``seconds``.  On a system that does not
-        report what they compute it may take three times as long.
-    text
-        Its standard input.  None: empty.
+    Args:
+        patient: Whether ``seconds`` are what the command and all that it has started compute, and not those on the
+            clock.  It may then take ten times as long, but is ended where it computes nothing for ``seconds``.  On a
+            system that does not report what they compute it may take three times as long.
+        text: Its standard input.  None: empty.
 
     Raises OSError if it cannot be started or this process is about to end, and subprocess.TimeoutExpired with the seconds
     on the clock.

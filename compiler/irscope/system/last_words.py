@@ -23,14 +23,10 @@ _LONGEST_ERROR = 500
 class Ending:
     """How a script's process ended.
 
-    Parameters
-    ----------
-    said
-        How its main module ended; None if the process ended before that.
-    program
-        The program that the script has put in its place with ``os.exec…``; empty: none.
-    left
-        How many processes it has left running, which are ended with it; not known of a fork of the worker.
+    Args:
+        said: How its main module ended; None if the process ended before that.
+        program: The program that the script has put in its place with ``os.exec…``; empty: none.
+        left: How many processes it has left running, which are ended with it; not known of a fork of the worker.
     """
 
     said: ScriptEnded | None = None

@@ -8,8 +8,6 @@ import os
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _FORKED_ONLY = 0x40
 """``PF_FORKNOEXEC`` of <linux/sched.h>: the process was forked and has executed no program since."""
-# Where a container's limit is: control groups of version 2 and 1.
-_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def can_measure() -> bool:
@@ -107,15 +105,3 @@ def proportional_bytes(pids: list[int]) -> int:
                     total += int(line.split()[1]) * 1024
                     break
     return total
-
-
-def machine_bytes() -> int | None:
-    """The memory that this machine, or the container that we are in, has; None if the system does not report it."""
-    known = []
-    if hasattr(os, "sysconf"):
-        with contextlib.suppress(OSError, ValueError):
-            known.append(os.sysconf("SC_PHYS_PAGES") * _PAGE)
-    for path in _CGROUP_LIMITS:
-        with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
-            known.append(int(file.read()))
-    return min(known, default=None)

@@ -12,14 +12,10 @@ class TrustError(Exception):
 def check_trust(what: str, digest: str, trusted: str, how: str = "") -> None:
     """Raises TrustError if the digest that the user trusts is not this one.
 
-    Parameters
-    ----------
-    digest
-        The SHA-256 of what is to be loaded, in hexadecimal.
-    trusted
-        What the user gave: the digest or a prefix of it; empty: nothing.
-    how
-        A sentence that says how to trust it.
+    Args:
+        digest: The SHA-256 of what is to be loaded, in hexadecimal.
+        trusted: What the user gave: the digest or a prefix of it; empty: nothing.
+        how: A sentence that says how to trust it.
     """
     given = trusted.lower().removeprefix("sha256:")
     if len(given) < _LEAST_DIGEST or not digest.startswith(given):

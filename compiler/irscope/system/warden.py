@@ -28,12 +28,10 @@ _LOOK_SECONDS = 0.5
 def part(messages: int, status: int | None = None) -> None:
     """Returns in a child, which is to run the script; the process that called stays behind as its warden.
 
-    Parameters
-    ----------
-    messages
-        The message pipe, whose other end the driver holds.
-    status
-        A descriptor into which the warden writes how the process ended (`irscope.system.last_words`); None: nobody asks.
+    Args:
+        messages: The message pipe, whose other end the driver holds.
+        status: A descriptor into which the warden writes how the process ended (`irscope.system.last_words`); None:
+            nobody asks.
 
     Where this is not Linux it returns in the process itself.
     """

@@ -87,24 +87,16 @@ class TargetFigure:
 class Target:
     """A device, or a CPU with a set of instructions.
 
-    Parameters
-    ----------
-    name
-        What ``--target`` takes: ``h100``.
-    title
-        The name for people.
-    kind
-        One of `KINDS`.
-    architecture
-        The compute capability (``9.0``), the name of the instruction set (``gfx942``), or that of a CPU's (``avx512``).
-    reported
-        The names under which PyTorch reports the device.  Others of its family have other figures.
-    figures
-        By the names of `FIGURES`; those that are not known are missing.
-    rates
-        Operations per second by dtype, dense, without sparsity.
-    file
-        The file that it comes from; empty for irscope's own.
+    Args:
+        name: What ``--target`` takes: ``h100``.
+        title: The name for people.
+        kind: One of `KINDS`.
+        architecture: The compute capability (``9.0``), the name of the instruction set (``gfx942``), or that of a CPU's
+            (``avx512``).
+        reported: The names under which PyTorch reports the device.  Others of its family have other figures.
+        figures: By the names of `FIGURES`; those that are not known are missing.
+        rates: Operations per second by dtype, dense, without sparsity.
+        file: The file that it comes from; empty for irscope's own.
     """
 
     name: str

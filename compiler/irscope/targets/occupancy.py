@@ -30,14 +30,10 @@ class Occupancy:
 def occupancy(target: Target, warps: int, registers: int, shared: int) -> Occupancy | None:
     """The occupancy of a kernel; None if a figure of the target is not known.
 
-    Parameters
-    ----------
-    warps
-        Warps of a block.
-    registers
-        Registers of a thread.
-    shared
-        Bytes of shared memory of a block.
+    Args:
+        warps: Warps of a block.
+        registers: Registers of a thread.
+        shared: Bytes of shared memory of a block.
     """
     names = ("registers", "threads", "warp", "shared_memory")
     figures = [target.value(name) for name in names]

@@ -54,10 +54,8 @@ class CompileBounds:
 def no_graph_breaks(*, fresh: bool = True) -> CompileBounds:
     """A context in which no graph may be cut.
 
-    Parameters
-    ----------
-    fresh
-        As in `compile_bounds`; what was compiled before would not be compiled again, and its breaks not seen.
+    Args:
+        fresh: As in `compile_bounds`; what was compiled before would not be compiled again, and its breaks not seen.
     """
     return compile_bounds(max_graph_breaks=0, fresh=fresh)
 
@@ -70,12 +68,9 @@ def max_recompiles(number: int, *, fresh: bool = False) -> CompileBounds:
 def compile_bounds(*, fresh: bool = False, **limits: int) -> CompileBounds:
     """A context that captures what is compiled in it, by any thread of this process.
 
-    Parameters
-    ----------
-    fresh
-        Forget before what was compiled so far, with `torch.compiler.reset`.
-    limits
-        Upper bounds by name: ``max_graphs``, ``max_graph_breaks``, ``max_recompiles``.
+    Args:
+        fresh: Forget before what was compiled so far, with `torch.compiler.reset`.
+        limits: Upper bounds by name: ``max_graphs``, ``max_graph_breaks``, ``max_recompiles``.
 
     The end of the context raises CompileCheckError if a number is over its bound, unless the code has failed by itself.
     Raises TypeError for an unknown name, and at the beginning of the context RuntimeError without torch, and inside of

@@ -31,14 +31,11 @@ Content = bytes | Copy
 def beside(real: str, content: Content, mode: int = 0o666, like: str | None = None) -> tuple[str, bool]:
     """A new file in the same folder, on the disk when this returns.
 
-    Parameters
-    ----------
-    like
-        The file whose owner, mode and attributes it gets; without one it has the usual ones of a new file.
+    Args:
+        like: The file whose owner, mode and attributes it gets; without one it has the usual ones of a new file.
 
-    Returns
-    -------
-    tuple[str, bool]
+    Returns:
+        tuple[str, bool]
         Its path, and whether it got all of them.
     """
     path = f"{_hidden(real)}-{os.urandom(4).hex()}"

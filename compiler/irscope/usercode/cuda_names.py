@@ -16,11 +16,9 @@ def names_cuda(text: object) -> bool:
 class OnCpu(ast.NodeTransformer):
     """Has a program name the CPU where it names CUDA.  What else it says keeps its place in the file.
 
-    Attributes
-    ----------
-    lines
-        The 1-based lines that name CUDA, in the order in which they were found: those that were changed, and calls of
-        ``x.cuda()``, which are not.
+    Attributes:
+        lines: The 1-based lines that name CUDA, in the order in which they were found: those that were changed, and
+            calls of ``x.cuda()``, which are not.
     """
 
     def __init__(self) -> None:

@@ -49,22 +49,14 @@ class Place:
 class Effect:
     """One call or change.
 
-    Parameters
-    ----------
-    key
-        What is called, or what is changed.
-    place
-        Where it is; returns before it are among the conditions.
-    needed
-        Whether it must be kept; else it only stands for one that must.
-    compared
-        Whether it changes a value of the function's own: the proof compares what comes of it.
-    names
-        The full names of what is called, if they are known.
-    order
-        Its number in the text.
-    unused
-        Whether it is a call whose value is not used.
+    Args:
+        key: What is called, or what is changed.
+        place: Where it is; returns before it are among the conditions.
+        needed: Whether it must be kept; else it only stands for one that must.
+        compared: Whether it changes a value of the function's own: the proof compares what comes of it.
+        names: The full names of what is called, if they are known.
+        order: Its number in the text.
+        unused: Whether it is a call whose value is not used.
     """
 
     key: str
@@ -93,10 +85,8 @@ class Effect:
 class Written:
     """All effects of a text, and what it tells the compiler to leave out.
 
-    Parameters
-    ----------
-    functions
-        Those of the original, for a changed text: what is in another one that nothing calls is not done.
+    Args:
+        functions: The ones of the original, for a changed text: what is in another one that nothing calls is not done.
     """
 
     def __init__(self, tree: ast.Module, functions: Collection[str] | None = None) -> None:

@@ -17,12 +17,10 @@ _HERE = "cpu"
 class KeptOnCpu(ast.NodeVisitor):
     """Looks through a file.
 
-    Attributes
-    ----------
-    lines
-        The 1-based lines of calls that name the CPU as their device.
-    names
-        By the function and the name of a variable that has the result of such a call, and never anything else, the line.
+    Attributes:
+        lines: The 1-based lines of calls that name the CPU as their device.
+        names: By the function and the name of a variable that has the result of such a call, and never anything else,
+            the line.
     """
 
     def __init__(self) -> None:

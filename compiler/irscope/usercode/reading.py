@@ -56,10 +56,8 @@ def read_bounded(path: str, longest: int = LONGEST_FILE) -> bytes:
 
     A name may lead to an endless device, or to a pipe without a writer.  So this never waits, and reads regular files only.
 
-    Raises
-    ------
-    OSError
-        If it cannot be read, is not a regular file, or has more bytes than ``longest``.
+    Raises:
+        OSError: If it cannot be read, is not a regular file, or has more bytes than ``longest``.
     """
     name = _system_name(path)
     if not stat.S_ISREG(os.stat(name).st_mode):  # before it is opened, which has effects on some devices

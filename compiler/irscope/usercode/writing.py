@@ -47,10 +47,9 @@ def write_files(contents: Mapping[str, Content]) -> None:
     After a kill each of them has its old content or the new one; one that is written in place gets its old content back
     from `recover`, which also runs before each write.
 
-    Raises
-    ------
-    WriteError
-        All files have their old content then, and those that are new are gone; the error names an exception to this.
+    Raises:
+        WriteError: All files have their old content then, and those that are new are gone; the error names an exception
+            to this.
     """
     writes = [_Write(path, content) for path, content in contents.items()]
     current = ""
@@ -89,17 +88,13 @@ def obstacle(path: str) -> str:
 def recover(path: str) -> str:
     """Gives a file that a killed command left half-written its old content.
 
-    Returns
-    -------
-    str
+    Returns:
+        str
         What was done, in a sentence; empty if nothing had to be done.
 
-    Raises
-    ------
-    WriteError
-        If the file has been changed since: nothing is done then.
-    OSError
-        If it cannot be read or written.
+    Raises:
+        WriteError: If the file has been changed since: nothing is done then.
+        OSError: If it cannot be read or written.
     """
     real = os.path.realpath(path)
     left = marks_of(real)

@@ -57,10 +57,8 @@ _ORDERS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 def evaluate(text: str, lookup: Lookup) -> Any:
     """The value of an expression: a number, text, True, False, None, a list or `Facts`.
 
-    Raises
-    ------
-    BadExpression
-        It is not understood, names something that is not there, or its parts do not fit together.
+    Raises:
+        BadExpression: It is not understood, names something that is not there, or its parts do not fit together.
     """
     tree = _parse(text)
     try:

@@ -13,16 +13,11 @@ class BadExpression(ValueError):
 class Facts:
     """Something with named facts: a node, a stage, a kernel.
 
-    Parameters
-    ----------
-    kind
-        ``node``, ``stage``, …; for the reader.
-    summary
-        One line that stands for it.
-    facts
-        Values, or functions that return one on request.
-    label
-        What it is called in a list, where that is not its fact ``name``.
+    Args:
+        kind: ``node``, ``stage``, …; for the reader.
+        summary: One line that stands for it.
+        facts: Values, or functions that return one on request.
+        label: What it is called in a list, where that is not its fact ``name``.
     """
 
     def __init__(self, kind: str, summary: str, facts: Mapping[str, Any], label: str = "") -> None:

@@ -20,10 +20,8 @@ _ODD = re.compile(r"\d{19}|\d[eE]\+?\d{2}|NaN|Infinity")
 class BoundedDecoder(json.JSONDecoder):
     """Reads JSON.  A number that is out of bounds becomes the bound, and ``NaN`` becomes null.
 
-    Parameters
-    ----------
-    note
-        Called for each of them.
+    Args:
+        note: Called for each of them.
     """
 
     def __init__(self, note: Callable[[], None]) -> None:

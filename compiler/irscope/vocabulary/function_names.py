@@ -27,12 +27,9 @@ def qualified_name(qualname: str) -> str:
 def function_title(function: str, qualified: str = "") -> str:
     """The name to show for a code object; of a resume function also the line that it goes on from.
 
-    Parameters
-    ----------
-    function
-        The name of the code object.
-    qualified
-        The name of the function with its classes, if it is known.
+    Args:
+        function: The name of the code object.
+        qualified: The name of the function with its classes, if it is known.
     """
     name, line = qualified or plain_name(function), resumed_line(function)
     return name if line is None else resumed_title(name, line)

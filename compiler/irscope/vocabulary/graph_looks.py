@@ -52,12 +52,9 @@ INPUT_PATH = r"_(?:modules|parameters|buffers)_"
 class Family:
     """Operations of one colour.
 
-    Parameters
-    ----------
-    colour
-        Number of the colour in `CATEGORIES`.
-    pattern
-        Found in the names of its operations; empty if something else says what belongs to it.
+    Args:
+        colour: Number of the colour in `CATEGORIES`.
+        pattern: Found in the names of its operations; empty if something else says what belongs to it.
     """
 
     name: str
@@ -120,10 +117,8 @@ def input_name(name: str) -> str:
 def family_of(kind: str, name: str, operation: str) -> Family | None:
     """What a node is coloured as; None: an output.
 
-    Parameters
-    ----------
-    kind
-        ``placeholder``, ``get_attr``, ``output``, or of an operation anything else.
+    Args:
+        kind: ``placeholder``, ``get_attr``, ``output``, or of an operation anything else.
     """
     if kind == "output":
         return None

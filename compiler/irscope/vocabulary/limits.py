@@ -28,16 +28,11 @@ class Limit(str, enum.Enum):
 class Unit:
     """What a limit is given in.
 
-    Parameters
-    ----------
-    name
-        In the plural: ``megabytes``.
-    metavar
-        Its placeholder on the command line.
-    scale
-        How many of the units of `Budget` one of it is.
-    whole
-        Whether only whole numbers make sense, and 0 is written for no limit on the command line too.
+    Args:
+        name: In the plural: ``megabytes``.
+        metavar: Its placeholder on the command line.
+        scale: How many of the units of `Budget` one of it is.
+        whole: Whether only whole numbers make sense, and 0 is written for no limit on the command line too.
     """
 
     name: str
@@ -63,20 +58,13 @@ CALLS = Unit("calls", "N", whole=True)
 class LimitRow:
     """How users set a limit.
 
-    Parameters
-    ----------
-    limit
-        Its name in an outcome.
-    unit
-        What its flag and settings are given in.
-    flag, help
-        Its flag on the command line, and what ``--help`` says.
-    commands
-        The commands of ``irscope`` that have the flag.
-    settings
-        The settings of it: one for both lanes, or one for each.
-    launch, launch_help
-        Its attribute of a launch configuration of the debugger, if it has one.
+    Args:
+        limit: Its name in an outcome.
+        unit: What its flag and settings are given in.
+        flag, help: Its flag on the command line, and what ``--help`` says.
+        commands: The commands of ``irscope`` that have the flag.
+        settings: The settings of it: one for both lanes, or one for each.
+        launch, launch_help: Its attribute of a launch configuration of the debugger, if it has one.
     """
 
     limit: Limit

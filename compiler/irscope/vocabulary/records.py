@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 else:
 
-    def dataclass(cls=None, /, *, frozen=False):
-        """A decorator as `dataclasses.dataclass`, with the one option that most classes need."""
-        return (lambda cls: _declared(cls, frozen)) if cls is None else _declared(cls, frozen)
+    def dataclass(cls=None, /, *, frozen=False, kw_only=False):
+        """A decorator as `dataclasses.dataclass`, with the options that the classes here need."""
+        return (lambda cls: _declared(cls, frozen, kw_only)) if cls is None else _declared(cls, frozen, kw_only)
 
 
-def _declared(cls: Any, frozen: bool) -> Any:
+def _declared(cls: Any, frozen: bool, kw_only: bool) -> Any:
     own = set(vars(cls))
     if "__eq__" in own and vars(cls)["__hash__"] is None:
         own.remove("__hash__")  # Python has set it, not the class
     if not cls.__doc__:
         cls.__doc__ = cls.__name__  # else the signature is worked out for it
     for name in _DERIVED:
-        setattr(cls, name, _Derived(cls, name))
+        setattr(cls, name, _Derived(cls, name, kw_only))
     methods: dict[str, Any] = {
         "__init__": _made_later(cls, "__init__", lambda: _written_init(cls, frozen)),
         "__repr__": _made_later(cls, "__repr__", lambda: _repr_of(cls)),
@@ -55,16 +55,15 @@ _deriving = threading.RLock()
 class _Derived:
     """Stands for an attribute that the standard library gives a dataclass, until one of them is asked for."""
 
-    def __init__(self, cls: Any, name: str) -> None:
-        self._cls, self._name = cls, name
+    def __init__(self, cls: Any, name: str, kw_only: bool) -> None:
+        self._cls, self._name, self._kw_only = cls, name, kw_only
 
     def __get__(self, _instance: object, owner: Any) -> Any:
         with _deriving:  # another thread may be at it
             if vars(self._cls)[self._name] is self:
-                dataclasses.dataclass(init=False, repr=False, eq=False)(self._cls)
-                setattr(
-                    self._cls, _DERIVED[-1], tuple(field.name for field in dataclasses.fields(self._cls) if field.init)
-                )
+                dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self._kw_only)(self._cls)
+                positional = [one.name for one in dataclasses.fields(self._cls) if one.init and not one.kw_only]
+                setattr(self._cls, _DERIVED[-1], tuple(positional))
         return getattr(owner, self._name)
 
 
@@ -84,8 +83,10 @@ def _written_init(cls: Any, frozen: bool) -> Any:
     fields = dataclasses.fields(cls)
     names: dict[str, Any] = {"_set": object.__setattr__, "_none_given": _NONE_GIVEN}
     parameters, lines = [], []
-    for number, field in enumerate(fields):
+    for number, field in enumerate(sorted(fields, key=lambda field: field.kw_only is True)):
         value = field.name
+        if field.kw_only and field.init and "*" not in parameters:
+            parameters.append("*")
         if field.default_factory is not dataclasses.MISSING:
             names[f"_make{number}"] = field.default_factory
             parameters.append(f"{field.name}=_none_given")

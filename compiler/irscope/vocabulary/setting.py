@@ -47,32 +47,19 @@ class Goes(enum.Enum):
 class Setting:
     """A row of the table of settings.
 
-    Parameters
-    ----------
-    key
-        Its name without ``irscope.``.
-    kind
-        The values that it takes.
-    default
-        The value if nothing is set, as JSON.
-    short
-        What it means, in a line of docs/PROTOCOL.md.
-    text
-        What it means to a user of VS Code, in Markdown; also in docs/settings.md.
-    unit
-        The unit of a number: ``seconds``.
-    scope
-        VS Code's scope: ``resource`` settings may differ between folders.
-    choices
-        What each value means, by value.
-    goes
-        Who reads it.
-    flag
-        The command-line flag of ``irscope run`` that means the same, if there is one.
-    lanes
-        The lanes that it applies to; of limits only.
-    restricted
-        Whether it chooses what is run, or where: an untrusted workspace cannot set it.
+    Args:
+        key: Its name without ``irscope.``.
+        kind: The values that it takes.
+        default: The value if nothing is set, as JSON.
+        short: What it means, in a line of docs/PROTOCOL.md.
+        text: What it means to a user of VS Code, in Markdown; also in docs/settings.md.
+        unit: The unit of a number: ``seconds``.
+        scope: VS Code's scope: ``resource`` settings may differ between folders.
+        choices: What each value means, by value.
+        goes: Who reads it.
+        flag: The command-line flag of ``irscope run`` that means the same, if there is one.
+        lanes: The lanes that it applies to; of limits only.
+        restricted: Whether it chooses what is run, or where: an untrusted workspace cannot set it.
     """
 
     key: str

@@ -83,12 +83,9 @@ class Part(Enum):
 class StageGroup:
     """The part of the compiler that makes some kinds of stages: the heading below which lists show these.
 
-    Parameters
-    ----------
-    title
-        For people.
-    has_sides
-        The stages of the forward and those of the backward are below headings of their own.
+    Args:
+        title: For people.
+        has_sides: The stages of the forward and those of the backward are below headings of their own.
     """
 
     title: str
@@ -105,42 +102,27 @@ OTHER_GROUP = StageGroup("Other")
 class StageKind:
     """One kind of stage.
 
-    Parameters
-    ----------
-    name
-        Its name in ids, in the store and on the command line; unique over all pipelines that do not share the kind.
-    title, short
-        For people; `short` is for narrow places and is the title where it is empty.
-    language
-        The language ID of its text; empty if each stage has its own (kernels).
-    group
-        The heading below which lists show it.  None: that of kernels for what is one or is below one, for anything else
-        the title of the pipeline.
-    rank
-        Where it is on the way down from source to machine code; stages of one rank are side by side.
-        None: it is not on the way, but *aside*.
-    aside
-        For a stage that is not on the way: the name of the stage beside which it is shown.
-    names
-        Which tracing gave the nodes their names.  Steps between stages of the same tracing keep names.
-    versions_as
-        The kind under which the versions of this graph after each pass are filed, if that is another kind.
-    precedes_passes
-        Its text is from before the passes that change this graph; of other graphs it is from after them.
-    phases
-        The phases of the compile (PyTorch's names) whose time is the time to make this stage.
-    is_captured
-        The graph that was traced from the user's code.
-    is_lowered
-        The graph that the code generator lowers: the last one.
-    is_fused
-        A schedule whose nodes are groups of nodes of an earlier one.
-    is_machine_code
-        Its lines are instructions, to be shown by a debugger's disassembly view.
-    is_compared
-        Two runs are compared by it.
-    takes_costs
-        FLOPs and bytes of the user's lines are read from this graph.
+    Args:
+        name: Its name in ids, in the store and on the command line; unique over all pipelines that do not share the
+            kind.
+        title, short: For people; `short` is for narrow places and is the title where it is empty.
+        language: The language ID of its text; empty if each stage has its own (kernels).
+        group: The heading below which lists show it.  None: that of kernels for what is one or is below one, for
+            anything else the title of the pipeline.
+        rank: Where it is on the way down from source to machine code; stages of one rank are side by side. None: it is
+            not on the way, but *aside*.
+        aside: For a stage that is not on the way: the name of the stage beside which it is shown.
+        names: Which tracing gave the nodes their names.  Steps between stages of the same tracing keep names.
+        versions_as: The kind under which the versions of this graph after each pass are filed, if that is another kind.
+        precedes_passes: Its text is from before the passes that change this graph; of other graphs it is from after
+            them.
+        phases: The phases of the compile (PyTorch's names) whose time is the time to make this stage.
+        is_captured: The graph that was traced from the user's code.
+        is_lowered: The graph that the code generator lowers: the last one.
+        is_fused: A schedule whose nodes are groups of nodes of an earlier one.
+        is_machine_code: Its lines are instructions, to be shown by a debugger's disassembly view.
+        is_compared: Two runs are compared by it.
+        takes_costs: FLOPs and bytes of the user's lines are read from this graph.
     """
 
     name: str

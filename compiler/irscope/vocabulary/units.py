@@ -16,10 +16,8 @@ _PREFIXES = ("", "k", "M", "G", "T", "P")
 def duration(seconds: float) -> str:
     """Format a time span: ``12.3 µs``, ``60 ms``, ``1.8 s``, ``2 min 5 s``, ``1 h 2 min``.
 
-    Parameters
-    ----------
-    seconds
-        Not negative.
+    Args:
+        seconds: Not negative.
     """
     if seconds <= 0:
         return "0 s"
@@ -76,12 +74,9 @@ def ranks_named(ranks: Sequence[int], one: str = "rank", many: str = "ranks") ->
 def count(number: int, one: str = "", many: str = "") -> str:
     """Format a number of things: ``1 graph``, ``1,200 graphs``; without a noun ``1,200``.
 
-    Parameters
-    ----------
-    one
-        The noun for one thing.
-    many
-        The noun for several, if it is not the regular plural of ``one``.
+    Args:
+        one: The noun for one thing.
+        many: The noun for several, if it is not the regular plural of ``one``.
     """
     if not one:
         return f"{number:,}"

@@ -54,14 +54,11 @@ class UnsafeError(Exception):
 class Built:
     """What the worker has to know of a layer.
 
-    Parameters
-    ----------
-    names
-        Top-level modules that were looked for: a file of the user's by one of these names would be imported instead.
-    files
-        Modification times of the files that were imported, in nanoseconds.
-    environment
-        Variables that the imports have set; None: deleted.
+    Args:
+        names: Top-level modules that were looked for: a file of the user's by one of these names would be imported
+            instead.
+        files: Modification times of the files that were imported, in nanoseconds.
+        environment: Variables that the imports have set; None: deleted.
     """
 
     names: tuple[str, ...]
@@ -72,10 +69,8 @@ class Built:
 def build(steps: Sequence[Step], script: str, cwd: str, env: dict[str, str], has_file: bool = True) -> Built:
     """Does the steps in this process.  Raises UnsafeError if a run could tell the difference.
 
-    Parameters
-    ----------
-    has_file
-        Whether the main module knows its file: a script does, a notebook does not.
+    Args:
+        has_file: Whether the main module knows its file: a script does, a notebook does not.
     """
     signal.alarm(_SECONDS)
     try:

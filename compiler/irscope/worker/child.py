@@ -36,16 +36,11 @@ def run_in_child(
 ) -> None:
     """Runs the script of a request; then returns, or ends the process at once if that makes no difference.
 
-    Parameters
-    ----------
-    message
-        The request, its environment and its working folder.
-    fds
-        Descriptors for messages, status, stdout and stderr.
-    names
-        Top-level modules that the worker has looked for: a file of the user's must not hide one.
-    environment
-        What the imports of a layer have set; None: deleted.
+    Args:
+        message: The request, its environment and its working folder.
+        fds: Descriptors for messages, status, stdout and stderr.
+        names: Top-level modules that the worker has looked for: a file of the user's must not hide one.
+        environment: What the imports of a layer have set; None: deleted.
     """
     os.setsid()
     end_with_parent()

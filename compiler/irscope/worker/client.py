@@ -42,14 +42,10 @@ class WorkerState(str, enum.Enum):
 class LayerNote:
     """What has happened to a layer of a worker.
 
-    Parameters
-    ----------
-    layer
-        Its imports, as Python.
-    state
-        ``ready``, ``refused`` (its imports are not safe to do ahead), ``dropped`` or ``ended``.
-    seconds
-        Since its fork.
+    Args:
+        layer: Its imports, as Python.
+        state: ``ready``, ``refused`` (its imports are not safe to do ahead), ``dropped`` or ``ended``.
+        seconds: Since its fork.
     """
 
     layer: str
@@ -62,14 +58,10 @@ class LayerNote:
 class Worker:
     """A fork server in one interpreter, with one environment.  Any thread may use it.
 
-    Parameters
-    ----------
-    python
-        The interpreter.
-    env
-        Variables on top of this process's environment, which torch sees when it is imported.
-    cwd
-        Where relative entries of PYTHONPATH begin; None: this process's working folder.
+    Args:
+        python: The interpreter.
+        env: Variables on top of this process's environment, which torch sees when it is imported.
+        cwd: Where relative entries of PYTHONPATH begin; None: this process's working folder.
     """
 
     def __init__(self, python: str, env: Mapping[str, str] | None = None, cwd: str | None = None) -> None:
@@ -139,12 +131,9 @@ class Worker:
     ) -> ForkedProcess | None:
         """A run in a fork of the worker; None if it cannot have one now.
 
-        Parameters
-        ----------
-        env
-            The whole environment of the run.
-        fds
-            Descriptors for messages, stdout and stderr; the caller closes its own.
+        Args:
+            env: The whole environment of the run.
+            fds: Descriptors for messages, stdout and stderr; the caller closes its own.
         """
         if self.wait_until_ready(0) is not WorkerState.READY:
             return None

@@ -14,12 +14,9 @@ TRIAL = "irscope trial"
 class Errand:
     """One such fork; it runs at a low priority.
 
-    Parameters
-    ----------
-    let_go
-        Closes, in the fork, what belongs to the parent.
-    work
-        Runs in the fork; what it returns is told.  An exception tells nothing.
+    Args:
+        let_go: Closes, in the fork, what belongs to the parent.
+        work: Runs in the fork; what it returns is told.  An exception tells nothing.
     """
 
     def __init__(self, let_go: Callable[[], None], work: Callable[[], bytes]) -> None:

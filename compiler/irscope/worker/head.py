@@ -23,13 +23,10 @@ from irscope.worker.modules import ModuleKind, find, kind_of_file
 class Step:
     """One statement of a layer.
 
-    Parameters
-    ----------
-    kind
-        An import; a variable of the environment that is set; or a filter of warnings or a seed, which is not set in
-        the layer, but must not be there if an import sets filters or draws random numbers.
-    text
-        Python that does it in its own namespace.
+    Args:
+        kind: An import; a variable of the environment that is set; or a filter of warnings or a seed, which is not set
+            in the layer, but must not be there if an import sets filters or draws random numbers.
+        text: Python that does it in its own namespace.
     """
 
     kind: Literal["import", "variable", "filter", "seed"]
@@ -57,12 +54,9 @@ _SETTERS = frozenset(("os.environ.setdefault", "os.putenv"))
 def head_of(script: str, read: Callable[[str], str | bytes]) -> tuple[Step, ...]:
     """The steps of a script's head up to its last import that would load something; none if it has no such import.
 
-    Parameters
-    ----------
-    script
-        Its path.
-    read
-        Gives the text of a file as it runs.  What it raises is raised here, as is SyntaxError.
+    Args:
+        script: Its path.
+        read: Gives the text of a file as it runs.  What it raises is raised here, as is SyntaxError.
     """
     folder = os.path.dirname(os.path.realpath(script))
     walk = _Walk(folder, read)

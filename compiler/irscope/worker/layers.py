@@ -71,10 +71,8 @@ class Wanted:
 class Layers:
     """All layers of the worker.
 
-    Parameters
-    ----------
-    tell
-        Called with what happens to a layer, for the process that started the worker.
+    Args:
+        tell: Called with what happens to a layer, for the process that started the worker.
     """
 
     def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:

@@ -29,12 +29,9 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 def leave(code: object, known: Collection[str]) -> None:
     """Ends the process with an exit code, or returns if the interpreter has to do it.
 
-    Parameters
-    ----------
-    code
-        What the script gave to ``sys.exit``; None if it ran to its end.  No traceback may be alive any more.
-    known
-        The modules that the worker had imported; the others are the run's own.
+    Args:
+        code: What the script gave to ``sys.exit``; None if it ran to its end.  No traceback may be alive any more.
+        known: The modules that the worker had imported; the others are the run's own.
     """
     code = 0 if code is None else code
     if type(code) is not int or not 0 <= code <= 255 or sys.warnoptions or os.environ.get("PYTHONINSPECT"):

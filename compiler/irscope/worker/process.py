@@ -40,10 +40,8 @@ class FreshProcess:
     """A separate process, started for this run.  On Linux it is the warden of the script's (system/warden.py), which
     ends that and everything below it when it is asked to, and then ends itself as the script's process did.
 
-    Parameters
-    ----------
-    ending
-        The reading end of the pipe into which the warden writes how the script's process ended.
+    Args:
+        ending: The reading end of the pipe into which the warden writes how the script's process ended.
     """
 
     PATIENCE_SECONDS = 5.0
@@ -101,12 +99,9 @@ class ForkedProcess:
     If the pipe closes before that, the worker has died, and its runs with it.  A worker that says nothing is as good as
     dead: a script can stop it, since it is the parent of its process.
 
-    Parameters
-    ----------
-    status
-        The reading end of the pipe.
-    abandon
-        Called once if the worker says nothing: ends it, so that the next run starts another.
+    Args:
+        status: The reading end of the pipe.
+        abandon: Called once if the worker says nothing: ends it, so that the next run starts another.
     """
 
     WORKER_DIED = -signal.SIGKILL

@@ -99,14 +99,10 @@ def _say(connection: socket.socket, message: dict[str, Any]) -> None:
 class ForkServer:
     """Forks itself for each request that comes over a socket.
 
-    Parameters
-    ----------
-    names
-        Top-level modules that were looked for while everything was imported.
-    layers
-        None in a layer.
-    built
-        What a layer has imported.
+    Args:
+        names: Top-level modules that were looked for while everything was imported.
+        layers: None in a layer.
+        built: What a layer has imported.
     """
 
     def __init__(

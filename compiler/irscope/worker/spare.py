@@ -51,10 +51,8 @@ class Spare:
     def make(self, let_go: Callable[[], None], pages: Iterable[Range]) -> tuple[dict[str, Any], list[int]] | None:
         """Forks.  Returns None in the parent; in the fork, once it gets one, its request with the descriptors.
 
-        Parameters
-        ----------
-        let_go
-            Closes, in the fork, what belongs to the parent.
+        Args:
+            let_go: Closes, in the fork, what belongs to the parent.
         """
         try:
             ours, theirs = socket.socketpair()

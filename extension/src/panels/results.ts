@@ -103,22 +103,6 @@ export interface Changes {
   reason: string;
 }
 
-/** A number; null if there is none, and `why` says why. With a number, `why` says what it is about. */
-export interface ComparedFigure {
-  value: number | null;
-  why: string;
-}
-
-/** Seconds of one call of every program: the median of the rounds, and their quartiles. */
-export interface ComparedTime {
-  median: number | null;
-  low: number | null;
-  high: number | null;
-  rounds: number;
-  /** Why there is none. */
-  why: string;
-}
-
 /** Something that a pipeline did not take, or warned of, with the reason; its place has an empty URI if it has none. */
 export interface ComparedPlace {
   what: string;
@@ -141,20 +125,20 @@ export interface ComparedPipeline {
   run: string;
   /** Why the script did not come to its end with it. */
   problem: string;
-  operators: ComparedFigure;
+  operators: Figure;
   /** The operators that are in the last stage. */
-  taken: ComparedFigure;
+  taken: Figure;
   /** The operators that share a kernel, or an operation of the last stage, with another one. */
-  fused: ComparedFigure;
-  kernels: ComparedFigure;
-  libraryCalls: ComparedFigure;
-  movedBytes: ComparedFigure;
-  compileSeconds: ComparedFigure;
-  call: ComparedTime;
-  eager: ComparedTime;
+  fused: Figure;
+  kernels: Figure;
+  libraryCalls: Figure;
+  movedBytes: Figure;
+  compileSeconds: Figure;
+  call: Timing;
+  eager: Timing;
   /** The largest absolute difference to eager. */
-  difference: ComparedFigure;
-  relativeDifference: ComparedFigure;
+  difference: Figure;
+  relativeDifference: Figure;
   /** Operators that are not in the last stage. */
   gone: ComparedPlace[];
   /** What runs as Python, and what was warned of. */
@@ -701,21 +685,6 @@ export interface Summary {
   compiled: MeasureTree;
 }
 
-/** A piece of a model that was compiled by itself, or several with the same graph; a cell is empty if nothing was compiled for its size. */
-export interface PieceRow {
-  title: string;
-  cells: string[];
-}
-
-/** Pieces by size; `note` says what the words in the cells mean. Without rows nothing was compiled in pieces. */
-export interface PieceTable {
-  sizes: string[];
-  rows: PieceRow[];
-  note: string;
-  hiddenRows: number;
-  hiddenSizes: number;
-}
-
 /** The compile time of a run; `reason` says in words why it is not known. */
 export interface Phases {
   run: string;
@@ -726,7 +695,7 @@ export interface Phases {
   /** The compile time by what was compiled and by phase; its whole is that of the run. */
   phases: MeasureTree;
   /** The pieces that a backend such as vLLM's compiled by themselves. */
-  pieces: PieceTable;
+  pieces: PieceMatrix;
   reason: string;
 }
 
@@ -781,12 +750,6 @@ export interface RankStatement {
   rightLine: number;
 }
 
-/** A measure of a tree; `unit` is `seconds`, `bytes` or `count`. */
-export interface MeasureTitle {
-  name: string;
-  unit: string;
-}
-
 /** A module or a call frame; a module's place has an empty URI. */
 export interface TreeRow {
   name: string;
@@ -803,10 +766,50 @@ export interface TreeRow {
 
 /** Numbers on modules or call frames, which add up at each level; without rows nothing is known. */
 export interface MeasureTree {
-  measures: MeasureTitle[];
+  measures: Measure[];
   rows: TreeRow[];
   /** How many rows it has not: those with least of the first measure. */
   leftOut: number;
   /** Whether it says how two runs differ: its first measure is the change, which may be negative. */
   isChange: boolean;
+}
+
+/** A number, or why there is none. */
+export interface Figure {
+  value: number | null;
+  /** Why there is none; of one that is there: what it is about, if that is not the same for all pipelines. */
+  why: string;
+}
+
+/** Seconds of one call of every program, over the rounds. Without a measurement all are null; `why` has the reason. */
+export interface Timing {
+  median: number | null;
+  /** The first quartile. */
+  low: number | null;
+  /** The third quartile. */
+  high: number | null;
+  rounds: number;
+  why: string;
+}
+
+/** A piece, or several with the same graph; a cell for each size, empty if nothing was compiled for it. */
+export interface PieceRow {
+  title: string;
+  cells: string[];
+}
+
+/** Pieces by size; empty if nothing was compiled in pieces. */
+export interface PieceMatrix {
+  sizes: string[];
+  rows: PieceRow[];
+  /** What the words in the cells mean. */
+  note: string;
+  hiddenRows: number;
+  hiddenSizes: number;
+}
+
+/** What is measured; `unit` is `seconds`, `bytes` or `count`. */
+export interface Measure {
+  name: string;
+  unit: string;
 }

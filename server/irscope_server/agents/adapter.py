@@ -136,12 +136,9 @@ async def set_breakpoints(
 ) -> tuple[list[str], dict[str, str]]:
     """Sets them: ``FILE:LINE`` or the name of a function, each perhaps with `` if CONDITION``; or the name of a filter.
 
-    Parameters
-    ----------
-    filters
-        What the adapter can stop at beside places: kinds of findings or exceptions.
-    always
-        Filters that are on in any case.
+    Args:
+        filters: What the adapter can stop at beside places: kinds of findings or exceptions.
+        always: Filters that are on in any case.
 
     Returns what to say of those that cannot be reached or were moved, and of each ``FILE:LINE`` where it is now, with the
     full path of the file.
@@ -203,10 +200,8 @@ def frame(one: Message) -> str:
 async def around(adapter: Adapter, thread: int, evaluate: Sequence[str], without: Collection[str]) -> list[str]:
     """Stack, variables and expressions at a stop.
 
-    Parameters
-    ----------
-    without
-        Names of scopes and variables that are left out.
+    Args:
+        without: Names of scopes and variables that are left out.
     """
     frames = (await adapter.ask("stackTrace", threadId=thread, levels=_FRAMES)).get("stackFrames", [])
     lines = ["stack:", *(f"  {frame(one)}" for one in frames)]

@@ -29,14 +29,10 @@ class ToolFailure(Exception):
 class Answer:
     """What a tool found.
 
-    Parameters
-    ----------
-    text
-        What came from scripts, traces and stores.  It is data, and is marked as such.
-    ids
-        What the answer is about, by its name: run, stage, kernel, finding.
-    note
-        Words of irscope's own.
+    Args:
+        text: What came from scripts, traces and stores.  It is data, and is marked as such.
+        ids: What the answer is about, by its name: run, stage, kernel, finding.
+        note: Words of irscope's own.
     """
 
     text: str

@@ -36,14 +36,10 @@ _NOT_ALLOWED = (
 class Commands:
     """Starts commands on one store.
 
-    Parameters
-    ----------
-    python
-        The interpreter that runs scripts.
-    allow_run
-        Whether code may be run.
-    traces
-        Folders below which traces may be opened also where no code may be run, beside the working folder.
+    Args:
+        python: The interpreter that runs scripts.
+        allow_run: Whether code may be run.
+        traces: Folders below which traces may be opened also where no code may be run, beside the working folder.
     """
 
     def __init__(self, store: str, python: str, allow_run: bool, traces: Sequence[str] = ()) -> None:
@@ -104,10 +100,8 @@ class Commands:
     async def read(self, *words: str, seconds: float = READ_SECONDS, stores: bool = True) -> str:
         """What a command that executes nothing prints.  Raises ToolFailure.
 
-        Parameters
-        ----------
-        stores
-            Whether the command takes the store.
+        Args:
+            stores: Whether the command takes the store.
         """
         store = [f"--store={self.store}"] if stores else []
         return (await self._output([words[0], *store, *words[1:]], seconds, (0,)))[0]
@@ -128,18 +122,12 @@ class Commands:
     ) -> str:
         """What a command that runs code prints.
 
-        Parameters
-        ----------
-        words
-            The command and its options.
-        args
-            Arguments of the script; None if the command takes none.
-        stores
-            Whether the command takes the store.
-        codes
-            Exit codes that are not a failure.
-        python
-            Whether it takes the interpreter that runs scripts.
+        Args:
+            words: The command and its options.
+            args: Arguments of the script; None if the command takes none.
+            stores: Whether the command takes the store.
+            codes: Exit codes that are not a failure.
+            python: Whether it takes the interpreter that runs scripts.
 
         Raises ToolFailure, also where no code may be run.
         """

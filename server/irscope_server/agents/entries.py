@@ -51,12 +51,9 @@ def more(command: str, given: Sequence[str] | None) -> list[str]:
 def entry(script: str = "", module: str = "", pytest: str = "", model: str = "", inputs: str = "") -> list[str]:
     """What is at the beginning of a run, as the command line has it: just one of the first four.
 
-    Parameters
-    ----------
-    module
-        By its dotted name.
-    model, inputs
-        Each FILE:EXPR, and only together.
+    Args:
+        module: By its dotted name.
+        model, inputs: Each FILE:EXPR, and only together.
 
     Raises ToolFailure, also if there is none.
     """

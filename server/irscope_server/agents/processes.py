@@ -46,10 +46,8 @@ async def started(
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """A process whose standard output is read; at the end of the block it is ended with everything that it has started.
 
-    Parameters
-    ----------
-    environment
-        All its variables.
+    Args:
+        environment: All its variables.
 
     Raises OSError if it cannot be started.
     """

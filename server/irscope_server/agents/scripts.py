@@ -53,12 +53,9 @@ _PRINTED_LINES = 6
 class _Seen:
     """What a session has come to.
 
-    Parameters
-    ----------
-    missed
-        Lines with breakpoints at which it never stopped, as ``FILE:LINE``.
-    at
-        ``FILE:LINE`` of the last stop.
+    Args:
+        missed: Lines with breakpoints at which it never stopped, as ``FILE:LINE``.
+        at: ``FILE:LINE`` of the last stop.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -71,12 +68,10 @@ class _Seen:
 class Wanted:
     """A question to the running script.
 
-    Parameters
-    ----------
-    breakpoints
-        ``FILE:LINE`` or the name of a function, each perhaps with `` if CONDITION``; none: it stops at its first line.
-    without_compile
-        Whether torch.compile does nothing, so that lines of compiled functions are reached.
+    Args:
+        breakpoints: ``FILE:LINE`` or the name of a function, each perhaps with `` if CONDITION``; none: it stops at its
+            first line.
+        without_compile: Whether torch.compile does nothing, so that lines of compiled functions are reached.
     """
 
     program: str

@@ -36,10 +36,8 @@ _MOST_NAMES = 40
 def serve(store: str, python: str, allow_run: bool, traces: Sequence[str]) -> int:
     """Serves on standard input and output until the client ends it; returns the exit code.
 
-    Parameters
-    ----------
-    traces
-        Folders below which traces may be opened also without `allow_run`.
+    Args:
+        traces: Folders below which traces may be opened also without `allow_run`.
     """
     server_of(Tools(Commands(store, python, allow_run, traces)), allow_run).run("stdio")
     return 0

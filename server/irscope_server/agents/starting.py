@@ -58,12 +58,9 @@ async def script(
 ) -> Answer:
     """Runs a script or test, and tells its report and the end of what it printed.
 
-    Parameters
-    ----------
-    chosen
-        Options of ``irscope run``.
-    target
-        What is run, as `entries.entry` has it.
+    Args:
+        chosen: Options of ``irscope run``.
+        target: What is run, as `entries.entry` has it.
     """
     limit = seconds_of(seconds)
     command = ["run", "--json", *chosen, f"--budget={limit}", *target]
@@ -97,10 +94,9 @@ async def check(
 ) -> Answer:
     """Whether a script has what it must not have.
 
-    Parameters
-    ----------
-    checks
-        Kinds, codes or severities of findings, and bounds as ``max-graphs=1``; empty: what ``irscope check`` fails on.
+    Args:
+        checks: Kinds, codes or severities of findings, and bounds as ``max-graphs=1``; empty: what ``irscope check``
+            fails on.
     """
     limit = seconds_of(seconds)
     bounds = [f"--{one}" for one in checks if _BOUND.fullmatch(one)]

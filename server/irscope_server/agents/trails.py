@@ -38,12 +38,9 @@ class Trail:
 async def trail(commands: Commands, place: str, run: str = "", target: str = "") -> Trail:
     """What came from ``FILE:LINE``.  Raises ToolFailure.
 
-    Parameters
-    ----------
-    run
-        An ID or its beginning; empty: the newest run that had to do with the file.
-    target
-        The device whose prediction is asked for; empty: what the script got itself.
+    Args:
+        run: An ID or its beginning; empty: the newest run that had to do with the file.
+        target: The device whose prediction is asked for; empty: what the script got itself.
     """
     asked = [*words(run, "run"), f"--line={word(place, 'place')}", *option("--target", target)]
     found = await commands.read_json("show", *asked)

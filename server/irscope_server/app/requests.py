@@ -28,7 +28,6 @@ from irscope_server.base.results import (
     CheckResult,
     DocumentResult,
     EntriesResult,
-    EntryCandidate,
     KernelChoice,
     KernelsResult,
     RunResult,
@@ -135,7 +134,7 @@ async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
     return EntriesResult(
         path_in_folder(path, folder),
         plan.entry.title if plan else None,
-        tuple(EntryCandidate(candidate.entry, candidate.detail) for candidate in candidates),
+        tuple(candidates),
     )
 
 

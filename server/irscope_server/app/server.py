@@ -55,10 +55,8 @@ _ANSWER_SECONDS = 2.0
 class IrscopeServer(LanguageServer):
     """State of the server.  Everything here belongs to the event loop.
 
-    Parameters
-    ----------
-    execute
-        Replaces `irscope.driver.driver.execute`, for tests.
+    Args:
+        execute: Replaces `irscope.driver.driver.execute`, for tests.
     """
 
     protocol: IrscopeProtocol

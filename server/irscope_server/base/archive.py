@@ -45,10 +45,8 @@ class StoredRun:
 class Archive:
     """The run store as the server reads it.
 
-    Parameters
-    ----------
-    path
-        The store's file.
+    Args:
+        path: The store's file.
     """
 
     def __init__(self, path: str) -> None:

@@ -39,13 +39,10 @@ class BrokenBody(Exception):
 def read_message(body: bytes, id_key: str = "id", *, clean: bool = True) -> Any:
     """What a body says, or a `BrokenBody`.
 
-    Parameters
-    ----------
-    id_key
-        Where a request has its ID.
-    clean
-        Whether each lone surrogate becomes a question mark, except in the ID, by which the sender knows the answer.  JSON can hold
-        one, while no file, pipe or database takes it.
+    Args:
+        id_key: Where a request has its ID.
+        clean: Whether each lone surrogate becomes a question mark, except in the ID, by which the sender knows the
+            answer.  JSON can hold one, while no file, pipe or database takes it.
     """
     try:
         message = json.loads(body)

@@ -50,10 +50,8 @@ class LineMap:
     def span(self, line: int, start: int, end: int) -> tuple[int, int] | None:
         """Where a piece of a line is now: its new line and its first column; None if its text was edited.
 
-        Parameters
-        ----------
-        start, end
-            Columns of the old line.
+        Args:
+            start, end: Columns of the old line.
         """
         exact = self.exact(line)
         if exact is not None:

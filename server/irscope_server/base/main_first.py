@@ -40,12 +40,9 @@ def is_ranked(stage: str) -> bool:
 def weight(stage: str, item: Item, row: str) -> int:
     """How far back something is among its siblings: 0 for much work, 1 for any, 2 for layouts, 3 for what is given.
 
-    Parameters
-    ----------
-    stage
-        The name of its kind of stage.
-    row
-        Its line in the stage's text, which tells the operation where the stage is not a graph.
+    Args:
+        stage: The name of its kind of stage.
+        row: Its line in the stage's text, which tells the operation where the stage is not a graph.
     """
     if not is_ranked(stage):
         return 0

@@ -22,12 +22,10 @@ Cause = tuple[str, Range]
 class NotCompiled:
     """Why there is no graph of a function.
 
-    Parameters
-    ----------
-    words
-        ``break at line 75 in MoE.forward``.
-    file, line
-        Where the graph break is that is the cause, in the text as it is now (0-based); no file: there is none.
+    Args:
+        words: ``break at line 75 in MoE.forward``.
+        file, line: Where the graph break is that is the cause, in the text as it is now (0-based); no file: there is
+            none.
     """
 
     words: str
@@ -43,12 +41,9 @@ def why_not_compiled(
 ) -> NotCompiled | None:
     """Why the compiles of a function gave no graph; None if one of them did, or no finding says why.
 
-    Parameters
-    ----------
-    lines_of
-        Gives the lines of a file as they ran.
-    line_now
-        Gives the line in which a line (0-based) of a file is now.
+    Args:
+        lines_of: Gives the lines of a file as they ran.
+        line_now: Gives the line in which a line (0-based) of a file is now.
     """
     if not compiles or any(compile.outcome is not CompileOutcome.SKIPPED for compile in compiles):
         return None

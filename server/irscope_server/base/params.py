@@ -76,12 +76,10 @@ class CompareParams:
 class ProfileParams:
     """The document whose script is run and measured, and how many calls of each compiled program are.
 
-    Parameters
-    ----------
-    against
-        Names of pipelines through which each graph between breaks is timed, too.
-    without_breaks
-        Whether the dearest breaks and recompilations are fixed for a trial, which is timed beside the script as it is.
+    Args:
+        against: Names of pipelines through which each graph between breaks is timed, too.
+        without_breaks: Whether the dearest breaks and recompilations are fixed for a trial, which is timed beside the
+            script as it is.
     """
 
     uri: str

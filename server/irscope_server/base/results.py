@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from irscope.driver.availability import Availability
-from irscope.protocol import Lane, Limit
+from irscope.protocol import CaptureGap, Lane, Limit
 from irscope.vocabulary.stages import Part, Role
 
 
@@ -158,21 +158,13 @@ class CompileItem:
 
 
 @dataclass(frozen=True)
-class Gap:
-    """Something that could not be captured, and why."""
-
-    what: str
-    why: str
-
-
-@dataclass(frozen=True)
 class RunTree:
     """A run with everything below it; `torch` is the version, None if the run did not get that far."""
 
     item: RunItem
     torch: str | None
     compiles: tuple[CompileItem, ...]
-    gaps: tuple[Gap, ...]
+    gaps: tuple[CaptureGap, ...]
     ranks: int
     """How many ranks its job has; 0 for a run of one process, and for a rank that is not the first."""
 
@@ -248,7 +240,7 @@ class CancelResult:
 
 @dataclass(frozen=True)
 class EntryCandidate:
-    """Something that could run a file: the entry, and why it is proposed."""
+    """Something that could run a file: the entry as it is written in a setting, and why it is proposed."""
 
     entry: str
     detail: str

@@ -81,10 +81,8 @@ _DEFAULTS = Settings()
 class _Reader:
     """Checks values against their rows.
 
-    Parameters
-    ----------
-    given
-        What clients sent, by key; only what is set.
+    Args:
+        given: What clients sent, by key; only what is set.
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:

@@ -100,10 +100,8 @@ def path_in_folder(path: str, folder: str) -> str:
 class Texts:
     """The current text of a file: the open buffer, else what is on disk.
 
-    Parameters
-    ----------
-    buffer_of
-        Gives the text of an open document, or None if the file is not open.
+    Args:
+        buffer_of: Gives the text of an open document, or None if the file is not open.
     """
 
     def __init__(self, buffer_of: Callable[[FileKey], str | None]) -> None:
@@ -137,10 +135,8 @@ class Texts:
     def are_edited(self, ran: Mapping[FileKey, Sequence[str]]) -> bool:
         """Whether a file that is open has another text than in a run.
 
-        Parameters
-        ----------
-        ran
-            Lines as they ran.  The answer is kept for as long as the object lives and no text changes.
+        Args:
+            ran: Lines as they ran.  The answer is kept for as long as the object lives and no text changes.
         """
         kept = self._edited.get(id(ran))
         if kept is None or kept[0] != self.revision or kept[1] is not ran:

@@ -35,10 +35,8 @@ def to_wire(value: Any) -> Any:
 def from_wire(cls: type[Any], data: Any) -> Any:
     """Parameters of a custom message.  Unknown keys are passed over.
 
-    Raises
-    ------
-    BadParams
-        A key is missing or has another type; the message names it.
+    Raises:
+        BadParams: A key is missing or has another type; the message names it.
     """
     data = {} if data is None else data
     if not isinstance(data, dict):

@@ -125,10 +125,8 @@ def code_span(text: str) -> str:
 def of_lens(parts: Sequence[str], *last: str, separator: str = " · ") -> str:
     """The parts of a lens in one line of at most 60 letters, the last ones left out where they do not fit.
 
-    Parameters
-    ----------
-    last
-        What always comes after them.
+    Args:
+        last: What always comes after them.
     """
     shown = list(parts)
     tail = "".join(f" · {part}" for part in last)

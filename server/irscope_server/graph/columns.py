@@ -160,10 +160,8 @@ def columns(
 ) -> GraphColumns:
     """The columns of a graph's nodes with their tables.
 
-    Parameters
-    ----------
-    calls_above
-        What the nodes of the first graph call.
+    Args:
+        calls_above: What the nodes of the first graph call.
     """
     tables = Tables()
     nodes: dict[str, list[Any]] = {

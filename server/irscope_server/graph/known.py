@@ -27,14 +27,11 @@ def known_columns(
 ) -> GraphColumns | None:
     """Columns of a graph stage.
 
-    Parameters
-    ----------
-    data
-        As `irscope.ir.nodes` has it.
-    modules_above
-        Modules of the nodes in the graphs before it; asked only where a node of this one has none of its own.
-    calls_above
-        What the nodes of the first graph call.
+    Args:
+        data: As `irscope.ir.nodes` has it.
+        modules_above: Modules of the nodes in the graphs before it; asked only where a node of this one has none of its
+            own.
+        calls_above: What the nodes of the first graph call.
 
     Returns None if the data is not that of the text's nodes.
     """

@@ -24,18 +24,12 @@ _ORIGIN = re.compile(ORIGIN_HEAD + ".+?, code: ")
 class PrintedNodes:
     """Columns of what a text tells, in the order of the graph.
 
-    Parameters
-    ----------
-    names
-        As printed: an input of Dynamo's graph by what the signature calls it.
-    details
-        Dtype, shape, strides and device.
-    lines
-        0-based.
-    origins
-        Numbers of `places`, -1 for none.
-    places
-        Files of the user's, with 1-based lines.
+    Args:
+        names: As printed: an input of Dynamo's graph by what the signature calls it.
+        details: Dtype, shape, strides and device.
+        lines: 0-based.
+        origins: Numbers of `places`, -1 for none.
+        places: Files of the user's, with 1-based lines.
     """
 
     names: list[str]

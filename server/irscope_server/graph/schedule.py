@@ -39,20 +39,14 @@ Row = Mapping[str, Any]
 class Schedule:
     """What is known about one schedule.
 
-    Parameters
-    ----------
-    text
-        Text of the stage that is shown.
-    described
-        A text that has the layouts of the buffers, and what the nodes wait for.
-    before, after
-        Nodes of the schedule before and after fusion, as `irscope.pipeline_captures.inductor.scheduler` has them.
-    is_fused
-        Whether the stage is one after fusion, in which nodes belong to groups.
-    fusion
-        Data of the stage ``fusion``.
-    origins
-        Columns of the post-grad graph, as `graph_known.known_columns` gives them; empty if they are not known.
+    Args:
+        text: Text of the stage that is shown.
+        described: A text that has the layouts of the buffers, and what the nodes wait for.
+        before, after: Nodes of the schedule before and after fusion, as `irscope.pipeline_captures.inductor.scheduler`
+            has them.
+        is_fused: Whether the stage is one after fusion, in which nodes belong to groups.
+        fusion: Data of the stage ``fusion``.
+        origins: Columns of the post-grad graph, as `graph_known.known_columns` gives them; empty if they are not known.
     """
 
     text: str

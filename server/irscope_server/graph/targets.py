@@ -19,10 +19,8 @@ SHORT = {
 def targets(cpu: Peaks | None) -> tuple[EstimateTarget, ...]:
     """All of them; the client chooses, since the device that a script ran on may be none of these.
 
-    Parameters
-    ----------
-    cpu
-        The machine's own CPU, where a profile measured it.
+    Args:
+        cpu: The machine's own CPU, where a profile measured it.
     """
     return tuple(
         EstimateTarget(

@@ -27,16 +27,11 @@ Texts = Mapping[FileKey, Sequence[str]]
 class Controls:
     """Applies the user's wishes to reports.  Belongs to the event loop.
 
-    Parameters
-    ----------
-    settings_of
-        The settings of a script's folder, by the script's path.
-    folder_of
-        The workspace folder of a script, where relative paths of settings start.
-    lines_of
-        The lines of a file as it is now, for those that a run did not bring along.
-    complain
-        Called with a message for the user, when a baseline cannot be read.
+    Args:
+        settings_of: The settings of a script's folder, by the script's path.
+        folder_of: The workspace folder of a script, where relative paths of settings start.
+        lines_of: The lines of a file as it is now, for those that a run did not bring along.
+        complain: Called with a message for the user, when a baseline cannot be read.
     """
 
     def __init__(

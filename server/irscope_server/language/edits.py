@@ -77,14 +77,12 @@ def workspace_edit(
 ) -> types.WorkspaceEdit:
     """What a client applies.
 
-    Parameters
-    ----------
-    changes
-        By path.  Where the client can, each document has its version: the edits do not fit a text that came later.
-    review
-        What the client shows before it applies them; for those that have `reviews_edits`.  Clients ask if one edit needs
-        to be confirmed, and VS Code leaves out such edits unless each is ticked.  So an edit that changes nothing is
-        the one to confirm.
+    Args:
+        changes: By path.  Where the client can, each document has its version: the edits do not fit a text that came
+            later.
+        review: What the client shows before it applies them; for those that have `reviews_edits`.  Clients ask if one
+            edit needs to be confirmed, and VS Code leaves out such edits unless each is ticked.  So an edit that
+            changes nothing is the one to confirm.
     """
     if not context.edits_versions:
         return types.WorkspaceEdit({context.uri_of(path): edits for path, edits in changes.items()})

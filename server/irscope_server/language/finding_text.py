@@ -23,14 +23,10 @@ _LIMIT_NAMES = {Limit.SECONDS: "time", Limit.MEMORY: "memory", Limit.OUTPUT: "ou
 def finding_text(placed: PlacedFinding, hints: Sequence[TriedHint], uri_of: Callable[[str], str], rich: bool) -> str:
     """A finding as Markdown; the script's own text is never markup.
 
-    Parameters
-    ----------
-    hints
-        Its hints, as they are known.
-    uri_of
-        Gives the URI of a file.
-    rich
-        Whether the client shows the diagnostic beside it, and folds ``<details>``.
+    Args:
+        hints: Its hints, as they are known.
+        uri_of: Gives the URI of a file.
+        rich: Whether the client shows the diagnostic beside it, and folds ``<details>``.
     """
     finding = placed.finding
     shown, calls = told_apart(placed.related, rich)

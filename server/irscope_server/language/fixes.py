@@ -73,12 +73,9 @@ def _fixes(
 ) -> Iterator[types.CodeAction]:
     """A fix is offered only while every line that it changes is as it was when the finding was made.
 
-    Parameters
-    ----------
-    lines
-        Lines of the file of the finding.
-    here
-        Whether the diagnostic is where the fixes are asked for.
+    Args:
+        lines: Lines of the file of the finding.
+        here: Whether the diagnostic is where the fixes are asked for.
     """
     for offer in offered(context, placed):
         fix = offer.fix

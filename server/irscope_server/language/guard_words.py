@@ -24,12 +24,9 @@ _KEPT_FOR_LAST = "DIMENSION_DYNAMIC_MARKING_GUARD"
 def argument_text(name: str, lists: Sequence[GuardList], uri_of: Callable[[str], str]) -> str:
     """The guards on an argument of a compiled function; empty if there are none.
 
-    Parameters
-    ----------
-    lists
-        The guards of the compiles of the function.
-    uri_of
-        The URI of a file.
+    Args:
+        lists: The guards of the compiles of the function.
+        uri_of: The URI of a file.
     """
     rows: dict[tuple[object, ...], tuple[Guard, int, list[str]]] = {}
     for guards in lists:

@@ -47,16 +47,11 @@ _SYM = re.compile(r"^Sym\((?P<text>.*)\)$")
 class Op:
     """An operation of a Dynamo graph that came from a line.
 
-    Parameters
-    ----------
-    detail
-        What it gives, as printed: ``f32[s77, 64][64, 1]cpu``, ``Sym(s77)``; empty if it is neither.
-    line
-        1-based line of the user's file.
-    inputs
-        Names of the operations that it uses.
-    number
-        Its place in the graph.
+    Args:
+        detail: What it gives, as printed: ``f32[s77, 64][64, 1]cpu``, ``Sym(s77)``; empty if it is neither.
+        line: 1-based line of the user's file.
+        inputs: Names of the operations that it uses.
+        number: Its place in the graph.
     """
 
     compile: str
@@ -72,22 +67,14 @@ class Op:
 class LineFacts:
     """What is known about the lines of a run's files.
 
-    Parameters
-    ----------
-    ops
-        By file and 1-based line, in the order of the graphs, older compiles first.
-    arguments
-        By compile and name of a parameter, what was handed in.
-    symbols
-        By compile and name.
-    flops
-        By file and line: of one call of the newest compile, forward only.  Only lines with some.
-    functions
-        By file, first line and name of each function that was compiled in another, with the compiles.
-    texts
-        By file, its lines as they ran.
-    overlaps
-        By file and line, the collectives that came from it, with what runs beside them.
+    Args:
+        ops: By file and 1-based line, in the order of the graphs, older compiles first.
+        arguments: By compile and name of a parameter, what was handed in.
+        symbols: By compile and name.
+        flops: By file and line: of one call of the newest compile, forward only.  Only lines with some.
+        functions: By file, first line and name of each function that was compiled in another, with the compiles.
+        texts: By file, its lines as they ran.
+        overlaps: By file and line, the collectives that came from it, with what runs beside them.
     """
 
     ops: Mapping[FileKey, Mapping[int, Sequence[Op]]] = field(default_factory=dict)

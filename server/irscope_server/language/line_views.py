@@ -24,14 +24,10 @@ _MOST_OF_NAME, _END_OF_NAME = 48, 12
 class LineView:
     """A file in the newest run that has results for its lines.
 
-    Parameters
-    ----------
-    lines
-        The file's lines as they ran.
-    line_map
-        From these to the text as it is now.
-    stale
-        A file of the run was edited since.
+    Args:
+        lines: The file's lines as they ran.
+        line_map: From these to the text as it is now.
+        stale: A file of the run was edited since.
     """
 
     key: FileKey

@@ -24,12 +24,9 @@ _MOST_OPS = 12
 def value_label(values: int, ops: Sequence[Op]) -> tuple[str, list[Op]] | None:
     """The type of what a statement gives, and the operations of the compile that it is taken from.
 
-    Parameters
-    ----------
-    values
-        How many values the statement makes.
-    ops
-        The operations that came from it, of all compiles; the newest compile that tells counts.
+    Args:
+        values: How many values the statement makes.
+        ops: The operations that came from it, of all compiles; the newest compile that tells counts.
 
     What no other operation of the statement uses is what it gives.  A statement that is run several times in a compile
     gives several; if they differ, two are named.

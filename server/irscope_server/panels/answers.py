@@ -43,10 +43,8 @@ class CompileChoice:
 async def answer(context: ReadContext, key: Hashable, run: str, read: Callable[[Store, Report], Any]) -> Encoded:
     """What ``read`` makes of a run.  Raises LookupError for an unknown run, and what ``read`` raises.
 
-    Parameters
-    ----------
-    key
-        Names the question; a run that has ended gives the same answer to it again.
+    Args:
+        key: Names the question; a run that has ended gives the same answer to it again.
     """
     kept = _kept.setdefault(context.archive, OrderedDict())
     if (known := kept.get(key)) is not None:

@@ -292,11 +292,9 @@ def _about(diff: RunDiff, after: Report, whole: bool) -> str:
 def summary(diff: RunDiff, new_kernels: int, gone_kernels: int, changed_kernels: int, whole: bool = True) -> str:
     """One line: ``1 finding fixed · 2 kernels changed · compiles 12.3 s → 9.1 s``.
 
-    Parameters
-    ----------
-    whole
-        Whether the newer run came to its end through the pipeline of the older one; else what is gone may be what it
-        did not come to.
+    Args:
+        whole: Whether the newer run came to its end through the pipeline of the older one; else what is gone may be
+            what it did not come to.
     """
     parts = [
         (len(diff.findings_new), "new finding", ""),

@@ -31,26 +31,6 @@ class ComparisonParams:
 
 
 @dataclass(frozen=True)
-class ComparedFigure:
-    """A number; null if there is none, and `why` says why.  With a number, `why` says what it is about."""
-
-    value: float | None
-    why: str
-
-
-@dataclass(frozen=True)
-class ComparedTime:
-    """Seconds of one call of every program: the median of the rounds, and their quartiles."""
-
-    median: float | None
-    low: float | None
-    high: float | None
-    rounds: int
-    why: str
-    """Why there is none."""
-
-
-@dataclass(frozen=True)
 class ComparedPlace:
     """Something that a pipeline did not take, or warned of, with the reason; its place has an empty URI if it has none."""
 
@@ -78,20 +58,20 @@ class ComparedPipeline:
     """The run's ID; empty if the run could not begin."""
     problem: str
     """Why the script did not come to its end with it."""
-    operators: ComparedFigure
-    taken: ComparedFigure
+    operators: Figure
+    taken: Figure
     """The operators that are in the last stage."""
-    fused: ComparedFigure
+    fused: Figure
     """The operators that share a kernel, or an operation of the last stage, with another one."""
-    kernels: ComparedFigure
-    library_calls: ComparedFigure
-    moved_bytes: ComparedFigure
-    compile_seconds: ComparedFigure
-    call: ComparedTime
-    eager: ComparedTime
-    difference: ComparedFigure
+    kernels: Figure
+    library_calls: Figure
+    moved_bytes: Figure
+    compile_seconds: Figure
+    call: Timing
+    eager: Timing
+    difference: Figure
     """The largest absolute difference to eager."""
-    relative_difference: ComparedFigure
+    relative_difference: Figure
     gone: tuple[ComparedPlace, ...]
     """Operators that are not in the last stage."""
     left: tuple[ComparedPlace, ...]
@@ -152,8 +132,8 @@ def _pipeline(store: Store, one: PipelineFigures, uri_of: UriOf) -> ComparedPipe
         _figure(one.library_calls),
         _figure(one.moved_bytes),
         _figure(one.compile_seconds),
-        _time(one.call),
-        _time(one.eager),
+        one.call,
+        one.eager,
         _figure(one.difference),
         _figure(one.relative_difference),
         tuple(_place(left, uri_of) for left in one.gone[:_MOST_LEFT]),
@@ -176,14 +156,10 @@ def _stages(store: Store, one: PipelineFigures) -> tuple[ComparedStage, ...]:
     )
 
 
-def _figure(figure: Figure) -> ComparedFigure:
+def _figure(figure: Figure) -> Figure:
     if figure.value is not None and not math.isfinite(figure.value):  # JSON has no such number
-        return ComparedFigure(None, "It is not a number." if math.isnan(figure.value) else "It is infinite.")
-    return ComparedFigure(figure.value, figure.why)
-
-
-def _time(time: Timing) -> ComparedTime:
-    return ComparedTime(time.median, time.low, time.high, time.rounds, time.why)
+        return Figure(None, "It is not a number." if math.isnan(figure.value) else "It is infinite.")
+    return figure
 
 
 def _place(left: Left, uri_of: UriOf) -> ComparedPlace:

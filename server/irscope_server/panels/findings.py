@@ -126,14 +126,10 @@ async def findings(
 ) -> Encoded:
     """What a run found.
 
-    Parameters
-    ----------
-    wishes
-        Says why findings are not shown in the source.
-    severities
-        Gives those that the user wants for a script, by code or kind.
-    tried_of
-        Gives what was tried for a finding of the run.
+    Args:
+        wishes: Says why findings are not shown in the source.
+        severities: Gives those that the user wants for a script, by code or kind.
+        tried_of: Gives what was tried for a finding of the run.
 
     Raises LookupError for an unknown run.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.comparing.piece_matrix import piece_matrix
+from irscope.comparing.piece_matrix import PieceMatrix, piece_matrix
 from irscope.measures.compile_time import compile_time_tree
 from irscope.protocol import Report
 from irscope.provenance.phase_times import phase_trees
@@ -27,26 +27,6 @@ class PhasesParams:
 
 
 @dataclass(frozen=True)
-class PieceRow:
-    """A piece of a model that was compiled by itself, or several with the same graph; a cell is empty if nothing
-    was compiled for its size."""
-
-    title: str
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PieceTable:
-    """Pieces by size; `note` says what the words in the cells mean.  Without rows nothing was compiled in pieces."""
-
-    sizes: tuple[str, ...]
-    rows: tuple[PieceRow, ...]
-    note: str
-    hidden_rows: int
-    hidden_sizes: int
-
-
-@dataclass(frozen=True)
 class PhasesResult:
     """The compile time of a run; `reason` says in words why it is not known."""
 
@@ -57,7 +37,7 @@ class PhasesResult:
     """How many compiles have a known time."""
     phases: MeasureTree
     """The compile time by what was compiled and by phase; its whole is that of the run."""
-    pieces: PieceTable
+    pieces: PieceMatrix
     """The pieces that a backend such as vLLM's compiled by themselves."""
     reason: str
 
@@ -72,17 +52,11 @@ async def phases_of(context: ReadContext, params: PhasesParams) -> Encoded:
             report.pipeline,
             len(trees),
             tree_answer(compile_time_tree(report.compiles, trees), context.uri_of),
-            _pieces(report),
+            piece_matrix(report.pieces, _MOST_PIECES, _MOST_SIZES),
             "" if trees else why_empty(report, "compile times by phase"),
         )
 
     return await answer(context, ("phases", params.run), params.run, read)
-
-
-def _pieces(report: Report) -> PieceTable:
-    found = piece_matrix(report.pieces, _MOST_PIECES, _MOST_SIZES)
-    rows = tuple(PieceRow(row.title, row.cells) for row in found.rows)
-    return PieceTable(found.sizes, rows, found.note, found.hidden_rows, found.hidden_sizes)
 
 
 REQUEST = PanelRequest("irscope/phases", PhasesParams, PhasesResult, phases_of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.measures.tree import PathTree, largest
+from irscope.measures.tree import Measure, PathTree, largest
 
 from irscope_server.base.results import Place
 from irscope_server.panels.answers import place_uri
@@ -12,14 +12,6 @@ from irscope_server.stages.tree import UriOf
 
 _MOST_NODES = 4_000
 """Modules and call frames: those with most of the first measure."""
-
-
-@dataclass(frozen=True)
-class MeasureTitle:
-    """A measure of a tree; `unit` is `seconds`, `bytes` or `count`."""
-
-    name: str
-    unit: str
 
 
 @dataclass(frozen=True)
@@ -42,7 +34,7 @@ class TreeRow:
 class MeasureTree:
     """Numbers on modules or call frames, which add up at each level; without rows nothing is known."""
 
-    measures: tuple[MeasureTitle, ...]
+    measures: tuple[Measure, ...]
     rows: tuple[TreeRow, ...]
     left_out: int
     """How many rows it has not: those with least of the first measure."""
@@ -66,5 +58,4 @@ def tree_answer(tree: PathTree, uri_of: UriOf, is_change: bool = False) -> Measu
         )
         for node in largest(tree, _MOST_NODES).nodes
     )
-    measures = tuple(MeasureTitle(measure.name, measure.unit) for measure in tree.measures)
-    return MeasureTree(measures, rows, max(0, len(tree.nodes) - _MOST_NODES), is_change)
+    return MeasureTree(tree.measures, rows, max(0, len(tree.nodes) - _MOST_NODES), is_change)

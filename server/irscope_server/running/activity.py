@@ -47,10 +47,8 @@ _PAUSE = 0.5
 class Parts:
     """What `Activity` brings together.
 
-    Parameters
-    ----------
-    diagnostics_changed
-        Called when something was found or a text changed.
+    Args:
+        diagnostics_changed: Called when something was found or a text changed.
     """
 
     planner: Planner

@@ -8,12 +8,12 @@ import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from irscope.protocol import EntryKind
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 
+from irscope_server.base.results import EntryCandidate
 from irscope_server.base.texts import FileKey, file_key
 from irscope_server.base.trees import tree_of
 from irscope_server.running.entries import Entry
@@ -30,25 +30,16 @@ _TEST_FILE = re.compile(r"(?:test_.*|.*_test)\.py$")
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """An entry that may run a module, and the reason."""
-
-    entry: str
-    """As it is written in a setting."""
-    detail: str
-
-
 class Search:
     """Looks for candidates in a thread, one search at a time: requests for the same module share one."""
 
     def __init__(self) -> None:
         self._one_at_a_time = asyncio.Lock()
-        self._running: dict[tuple[str, str], asyncio.Task[tuple[Candidate, ...]]] = {}
+        self._running: dict[tuple[str, str], asyncio.Task[tuple[EntryCandidate, ...]]] = {}
 
     async def candidates(
         self, path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[FileKey, str]
-    ) -> tuple[Candidate, ...]:
+    ) -> tuple[EntryCandidate, ...]:
         """Like `candidates_for`."""
         key = (path, folder)
         if key not in self._running:
@@ -59,50 +50,48 @@ class Search:
 
     async def _search(
         self, path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[FileKey, str]
-    ) -> tuple[Candidate, ...]:
+    ) -> tuple[EntryCandidate, ...]:
         async with self._one_at_a_time:
             return await asyncio.to_thread(candidates_for, path, folder, launches, buffers)
 
 
 def candidates_for(
     path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[FileKey, str] | None = None
-) -> tuple[Candidate, ...]:
+) -> tuple[EntryCandidate, ...]:
     """What may run a module: scripts and tests that import it, directly or not, then launch configurations.
 
     Reads the Python files of the folder, some thousands at most: call it in a separate thread.
 
-    Parameters
-    ----------
-    buffers
-        Texts of open files, if they differ from the disk.
+    Args:
+        buffers: Texts of open files, if they differ from the disk.
     """
     texts = dict(_texts(folder, buffers or {}))
     target, root = file_key(path), file_key(folder)
     distances = _distances(target, texts, root)
-    ranked: list[tuple[int, int, str, Candidate]] = []
+    ranked: list[tuple[int, int, str, EntryCandidate]] = []
     for key, distance in distances.items():
         relative = os.path.relpath(key, root)
         how = "imports this module" if distance == 1 else "uses this module through another"
         if _TEST_FILE.match(os.path.basename(key)):
             entry = Entry(EntryKind.PYTEST, relative, (), folder)
-            ranked.append((distance, 1, relative, Candidate(entry.title, f"Tests; {how}")))
+            ranked.append((distance, 1, relative, EntryCandidate(entry.title, f"Tests; {how}")))
         elif os.path.basename(key) == "__main__.py":
             if module := _package(os.path.dirname(key), texts):
                 entry = Entry(EntryKind.MODULE, module, (), folder)
-                ranked.append((distance, 0, relative, Candidate(entry.title, f"Package; {how}")))
+                ranked.append((distance, 0, relative, EntryCandidate(entry.title, f"Package; {how}")))
         elif does_work(texts[key]):
             entry = Entry(EntryKind.SCRIPT, os.path.join(folder, relative), (), folder)
-            ranked.append((distance, 0, relative, Candidate(entry.title, f"Script; {how}")))
+            ranked.append((distance, 0, relative, EntryCandidate(entry.title, f"Script; {how}")))
     if _TEST_FILE.match(os.path.basename(path)):
         own = Entry(EntryKind.PYTEST, os.path.relpath(target, root), (), folder)
-        ranked.append((0, 0, "", Candidate(own.title, "The tests of this file")))
+        ranked.append((0, 0, "", EntryCandidate(own.title, "The tests of this file")))
     candidates = [candidate for *_, candidate in sorted(ranked, key=lambda row: row[:3])]
     titles = {candidate.entry for candidate in candidates}
     for launch in launches:
         if launch.entry is None or launch.any_file or launch.entry.title in titles:
             continue
         titles.add(launch.entry.title)
-        candidates.append(Candidate(launch.entry.title, f"Launch configuration {launch.name}"))
+        candidates.append(EntryCandidate(launch.entry.title, f"Launch configuration {launch.name}"))
     return tuple(candidates)
 
 

@@ -20,14 +20,10 @@ class BadEntry(ValueError):
 class Entry:
     """The beginning of a run.
 
-    Parameters
-    ----------
-    target
-        The absolute path of a script, a dotted name or a pytest node id.
-    args
-        What was written after it.
-    folder
-        The workspace folder that names and relative paths start at.
+    Args:
+        target: The absolute path of a script, a dotted name or a pytest node id.
+        args: What was written after it.
+        folder: The workspace folder that names and relative paths start at.
     """
 
     kind: EntryKind
@@ -95,10 +91,8 @@ def parse_entry(text: str, folder: str) -> Entry:
     ``scripts/train.py --small``, ``-m package.module ARGS``, ``pytest tests/test_x.py::test_y``; ``python`` may come
     before it.  A path with blanks is taken as it is where there is such a file.
 
-    Raises
-    ------
-    BadEntry
-        It is none of these.
+    Raises:
+        BadEntry: It is none of these.
     """
     whole = os.path.join(folder, os.path.expanduser(text.strip()))
     if text.strip().endswith((".py", ".pyw", ".ipynb")) and os.path.isfile(whole):

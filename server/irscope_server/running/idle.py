@@ -20,10 +20,8 @@ class DeepWhenIdle:
 
     A save meanwhile starts a fast run, which takes the place of the deep one that is going on.
 
-    Parameters
-    ----------
-    start_deep
-        Starts the deep run of what a fast run has run.
+    Args:
+        start_deep: Starts the deep run of what a fast run has run.
     """
 
     def __init__(

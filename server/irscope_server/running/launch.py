@@ -173,10 +173,8 @@ def _words(args: Any, file: str, folder: str) -> list[str]:
 def resolve(text: str, file: str, folder: str) -> str:
     """Fills in VS Code's variables.
 
-    Raises
-    ------
-    Unresolved
-        One of them is a question to the user, a command or a setting of the editor.
+    Raises:
+        Unresolved: One of them is a question to the user, a command or a setting of the editor.
     """
 
     def value(match: re.Match[str]) -> str:

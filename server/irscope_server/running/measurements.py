@@ -43,14 +43,10 @@ class Measurements:
 
         A newer one of the same entry stops the older one; so does the client that asked, when it cancels its request.
 
-        Parameters
-        ----------
-        key
-            Key of the entry.
-        work
-            Runs in a thread.  It says what it does, and ends soon after the event is set.
-        runs_of
-            The runs that it kept, for the tree.
+        Args:
+            key: Key of the entry.
+            work: Runs in a thread.  It says what it does, and ends soon after the event is set.
+            runs_of: The runs that it kept, for the tree.
         """
         self.cancel(key)
         mine = self._going[key] = _Measuring()

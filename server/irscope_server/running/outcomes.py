@@ -25,10 +25,8 @@ _HINTS = {
 def findings_of(outcome: Outcome, script: str, lines: Sequence[str]) -> list[Finding]:
     """What the user should see in the editor about the ending; empty if it ended well, by a limit or by request.
 
-    Parameters
-    ----------
-    lines
-        The script's lines as it ran.
+    Args:
+        lines: The script's lines as it ran.
     """
     if outcome.kind is OutcomeKind.SCRIPT_ERROR:
         if not outcome.message:

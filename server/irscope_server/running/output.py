@@ -22,12 +22,9 @@ class OutputRelay:
     `put` is called in the run's thread.  While too much is on its way it does not return, so the run's pipe fills up
     and the script waits in its own ``write``, as it would for a slow terminal.
 
-    Parameters
-    ----------
-    send
-        Called on the event loop with the name of the stream and a text.
-    stopped
-        Says that the run is to end, so that nothing should wait.
+    Args:
+        send: Called on the event loop with the name of the stream and a text.
+        stopped: Says that the run is to end, so that nothing should wait.
     """
 
     def __init__(

@@ -46,16 +46,11 @@ class Combined:
 class Proven:
     """What trials have shown of one content of a script and its files.
 
-    Parameters
-    ----------
-    tried
-        By cause of the finding.
-    combined
-        By code of the findings; empty: all together.
-    files
-        The files that the script imported, and the first file of each package, with what `_stamp` said of them.
-    is_whole
-        Whether nothing is left to try.  Trials stop when the next run begins.
+    Args:
+        tried: By cause of the finding.
+        combined: By code of the findings; empty: all together.
+        files: The files that the script imported, and the first file of each package, with what `_stamp` said of them.
+        is_whole: Whether nothing is left to try.  Trials stop when the next run begins.
     """
 
     tried: Mapping[Cause, Tried] = dataclasses.field(default_factory=dict)
@@ -72,14 +67,10 @@ class Proven:
 class Proofs:
     """Tries fixes, one script at a time per entry.  Everything but the trials belongs to the event loop.
 
-    Parameters
-    ----------
-    workers
-        Where trials find a process with torch.
-    enabled
-        Whether runs are real; tests play them.
-    changed
-        Called when more is known.
+    Args:
+        workers: Where trials find a process with torch.
+        enabled: Whether runs are real; tests play them.
+        changed: Called when more is known.
     """
 
     def __init__(self, workers: Workers, enabled: bool, changed: Callable[[], None] = lambda: None) -> None:

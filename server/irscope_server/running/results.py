@@ -144,10 +144,9 @@ class _Script:
 class Results:
     """Everything known, by script (more exactly: by the key of the entry).  ``revision`` grows with each change.
 
-    Parameters
-    ----------
-    control
-        What hides findings and changes their severity; it is applied once per run, and again by `control_again`.
+    Args:
+        control: What hides findings and changes their severity; it is applied once per run, and again by
+            `control_again`.
     """
 
     def __init__(self, control: Control = lambda report, lane, texts: report) -> None:

@@ -130,12 +130,10 @@ class Listener(Protocol):
 class Runs:
     """Starts, supersedes and cancels runs.
 
-    Parameters
-    ----------
-    execute
-        `irscope.driver.driver.execute`, which is imported with the first run; tests hand in another, which has no workers.
-    workers
-        Where runs that are to be in a worker find one.
+    Args:
+        execute: `irscope.driver.driver.execute`, which is imported with the first run; tests hand in another, which has
+            no workers.
+        workers: Where runs that are to be in a worker find one.
     """
 
     def __init__(self, execute: Execute | None = None, workers: Workers | None = None) -> None:
@@ -169,15 +167,11 @@ class Runs:
     ) -> Run:
         """Runs a script; an older run of the same entry is cancelled, and what it still tells goes unheard.
 
-        Parameters
-        ----------
-        texts
-            Lines of files as they run: of the entry's file and of whatever is open.
-        automatic
-            Nobody asked for it, an open or a save did: it waits while others like it are running.
-        check
-            The id of a run with these texts: it is not run again, only checked without compile.  If empty, the check
-            follows this run.
+        Args:
+            texts: Lines of files as they run: of the entry's file and of whatever is open.
+            automatic: Nobody asked for it, an open or a save did: it waits while others like it are running.
+            check: The id of a run with these texts: it is not run again, only checked without compile.  If empty, the
+                check follows this run.
         """
         entry = plan.entry
         source = digest_of("\n".join(texts.get(entry.file_key, ())))

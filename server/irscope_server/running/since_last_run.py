@@ -59,10 +59,9 @@ def ran_whole(run: RunSummary) -> bool:
 def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = ()) -> str:
     """The difference in a few words; empty if none is relevant.
 
-    Parameters
-    ----------
-    hidden_before, hidden
-        Causes of findings that the user does not want to see, of the older run and of the newer one.
+    Args:
+        hidden_before, hidden: Causes of findings that the user does not want to see, of the older run and of the newer
+            one.
     """
     worse = _by_kind(diff.findings_new, hidden, "new ")
     parts = [f"{count} fixed" for count in _by_kind(diff.findings_gone, hidden_before)]

@@ -184,10 +184,8 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
 def _is_work(call: ast.Call, names: _Names, *, alone: bool) -> bool:
     """Whether a call does work.
 
-    Parameters
-    ----------
-    alone
-        It is in its own statement, so it is called for what it does.
+    Args:
+        alone: It is in its own statement, so it is called for what it does.
     """
     arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
     if call.args and all(_is_definition(argument, names) for argument in call.args):

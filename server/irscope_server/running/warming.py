@@ -15,14 +15,10 @@ from irscope_server.running.workers import Workers
 class Warming:
     """Keeps the workers that open files need.  Belongs to the event loop, but for `changed`.
 
-    Parameters
-    ----------
-    workers
-        The workers; this takes over what is called when one of them changes.
-    enabled
-        Whether runs may be in workers at all.
-    tell
-        Called when a worker is in another state.
+    Args:
+        workers: The workers; this takes over what is called when one of them changes.
+        enabled: Whether runs may be in workers at all.
+        tell: Called when a worker is in another state.
     """
 
     def __init__(self, editor: EditorContext, workers: Workers, enabled: bool, tell: Callable[[], None]) -> None:

@@ -102,12 +102,9 @@ class WorkersState:
 class Workers:
     """All workers of the server.  Any thread may use it.
 
-    Parameters
-    ----------
-    changed
-        Called when a state has changed, from whatever thread.
-    make
-        Makes a worker, for tests.
+    Args:
+        changed: Called when a state has changed, from whatever thread.
+        make: Makes a worker, for tests.
     """
 
     def __init__(
@@ -143,12 +140,9 @@ class Workers:
 
         One that is starting is waited for: a fresh process would have to import torch, too, and begin later.
 
-        Parameters
-        ----------
-        waiting
-            Called once if it has to be waited for.
-        cwd
-            The run's working folder; None: this process's.
+        Args:
+            waiting: Called once if it has to be waited for.
+            cwd: The run's working folder; None: this process's.
         """
         entry = self._entry(key_of(python, env, cwd), again=(WorkerState.CRASHED,))
         if entry is None:

@@ -93,10 +93,8 @@ class RunReader:
 class StageReader:
     """Reads stages in its own thread, so that a big run does not block other readers of the store.
 
-    Parameters
-    ----------
-    path
-        Gives the store's file.
+    Args:
+        path: Gives the store's file.
     """
 
     def __init__(self, path: Callable[[], str]) -> None:

@@ -60,12 +60,9 @@ class NameIndex:
 class _Language:
     """How names look, and which of those in a line are made there.
 
-    Parameters
-    ----------
-    made
-        Gives spans of a line in which every name is defined.
-    ignored
-        Comments and strings.
+    Args:
+        made: Gives spans of a line in which every name is defined.
+        ignored: Comments and strings.
     """
 
     name: re.Pattern[str]
@@ -76,10 +73,8 @@ class _Language:
 def names_in(rows: Sequence[str], language: str, only: Collection[str] | None = None) -> NameIndex:
     """The names of a text in one of the languages that stages have; none for a language that is not known here.
 
-    Parameters
-    ----------
-    only
-        Names to be found, if they are known.
+    Args:
+        only: Names to be found, if they are known.
     """
     known = _LANGUAGES.get(language)
     return NameIndex(() if known is None else _occurrences(enumerate(rows), known, only))
@@ -88,10 +83,8 @@ def names_in(rows: Sequence[str], language: str, only: Collection[str] | None = 
 def names_in_output_code(rows: Sequence[str], kernels: Sequence[tuple[int, int, str]]) -> NameIndex:
     """The names of output code: those of its kernels' texts are names of the kernel only.
 
-    Parameters
-    ----------
-    kernels
-        First and last line (0-based) of each definition, and its language.
+    Args:
+        kernels: First and last line (0-based) of each definition, and its language.
     """
     found: list[Occurrence] = []
     at = 0

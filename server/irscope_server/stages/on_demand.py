@@ -21,10 +21,8 @@ from irscope_server.base.results import RunsChanged
 class OnDemand:
     """Makes one stage after the other: each keeps a core busy for seconds.
 
-    Parameters
-    ----------
-    python_of
-        The interpreter with which a file is run, as far as that is known.
+    Args:
+        python_of: The interpreter with which a file is run, as far as that is known.
     """
 
     def __init__(self, editor: EditorContext, python_of: Callable[[str], str | None]) -> None:

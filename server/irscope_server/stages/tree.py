@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from irscope.pipelines.registry import role_of, stage_kind
+from irscope.pipelines.registry import group_of, group_position, role_of, stage_kind
 from irscope.protocol import Compile, Kernel, Report, RunSummary, StageRef
-from irscope.vocabulary.stages import KERNEL_GROUP, Role
+from irscope.provenance import chain
+from irscope.vocabulary.stages import KERNEL_GROUP, Role, StageGroup
 
 from irscope_server.base import words
-from irscope_server.base.results import CompileItem, Gap, KernelItem, Place, RunItem, RunTree, StageItem, StageOfCompile
+from irscope_server.base.results import CompileItem, KernelItem, Place, RunItem, RunTree, StageItem, StageOfCompile
 from irscope_server.base.stage_uris import uri_of_stage
-from irscope_server.stages.groups import Headings
 
 UriOf = Callable[[str], str]
 TextOf = Callable[[str], str]
@@ -50,7 +50,7 @@ def run_tree(run: RunSummary, report: Report, uri_of: UriOf, text_of: TextOf) ->
         tuple(
             _compile_item(report, compile, kernels.get(compile.id, ()), uri_of, text_of) for compile in report.compiles
         ),
-        tuple(Gap(gap.what, gap.why) for gap in report.capture_gaps),
+        report.capture_gaps,
         0 if not report.ranks else report.world or len(report.ranks),
     )
 
@@ -173,3 +173,36 @@ def stage_named(report: Report, stage: str) -> tuple[Compile, StageRef]:
             if ref.id == stage:
                 return compile, ref
     raise LookupError(f"Run {report.run} has no stage {stage}.")
+
+
+class Headings:
+    """The headings of one compile: ``Dynamo``, ``Inductor, forward``."""
+
+    def __init__(self, stages: Iterable[StageRef]) -> None:
+        backward = (group_of(stage.name) for stage in stages if chain.is_backward(stage))
+        self._both_sides = frozenset(group for group in backward if group.has_sides)
+
+    def of(self, stage: StageRef) -> str:
+        """The heading of a stage."""
+        group, backward = self._key(stage)
+        side = "" if group not in self._both_sides else ", backward" if backward else ", forward"
+        return group.title + side
+
+    def in_order(self, stages: Iterable[StageRef]) -> list[StageRef]:
+        """The stages heading by heading; those of one heading keep their order."""
+        return sorted(stages, key=self._order)
+
+    def titles(self, stages: Sequence[StageRef], has_kernels: bool) -> tuple[str, ...]:
+        """All headings in order; kernels have one even if none of them has its own stage."""
+        order = {self.of(stage): self._order(stage) for stage in stages}
+        if has_kernels:
+            order.setdefault(KERNEL_GROUP.title, (group_position(KERNEL_GROUP), False))
+        return tuple(sorted(order, key=lambda title: order[title]))
+
+    def _key(self, stage: StageRef) -> tuple[StageGroup, bool]:
+        group = group_of(stage.name)
+        return group, group.has_sides and chain.is_backward(stage)
+
+    def _order(self, stage: StageRef) -> tuple[int, bool]:
+        group, backward = self._key(stage)
+        return group_position(group), backward

@@ -19,7 +19,7 @@ from irscope_server.app import features
 from irscope_server.base import wire
 from irscope_server.base.archive import Archive
 from irscope_server.base.messages import Encoded, RequestFailed
-from irscope_server.base.params import PARAMS, UriParams
+from irscope_server.base.params import PARAMS, StageParams, UriParams
 from irscope_server.base.results import DocumentResult, StageOfCompile
 from irscope_server.base.texts import Texts, file_key, keyed, text_on_disk
 from irscope_server.graph.requests import GraphCache
@@ -74,14 +74,6 @@ class SourceText:
 
 
 @dataclass(frozen=True)
-class BelowParams:
-    """A kernel's stage."""
-
-    run: str
-    stage: str
-
-
-@dataclass(frozen=True)
 class Below:
     """The stages below a kernel."""
 
@@ -118,14 +110,11 @@ class AsRan:
 class Reader:
     """The run store, read in its own event loop; its methods may be called in any thread.
 
-    Parameters
-    ----------
-    store
-        The store's file.
-    python
-        The interpreter whose compilers make a kernel's assembly and machine code when it is opened; None: none is made.
-    wishes
-        Which findings are shown, and how.
+    Args:
+        store: The store's file.
+        python: The interpreter whose compilers make a kernel's assembly and machine code when it is opened; None: none
+            is made.
+        wishes: Which findings are shown, and how.
     """
 
     def __init__(self, store: str, python: str = "", wishes: Wishes | None = None) -> None:
@@ -164,7 +153,7 @@ class Reader:
         if method == "view/latest":
             return self._answer(self._latest, LatestParams, params)
         if method == "view/below":
-            return self._answer(self._below, BelowParams, params)
+            return self._answer(self._below, StageParams, params)
         if method == "irscope/document":
             return self._answer(self._document, UriParams, params)
         if method == "irscope/findings":
@@ -240,7 +229,7 @@ class Reader:
             raise LookupError(f"{os.path.basename(path)} no longer exists, and the run kept no copy of it.")
         return SourceText(await asyncio.to_thread(text_on_disk, path), language, False)
 
-    async def _below(self, params: BelowParams) -> Below:
+    async def _below(self, params: StageParams) -> Below:
         report = await self.archive.report(params.run)
         return Below(tuple(stage for stage in stages_of(report) if stage.stage.startswith(f"{params.stage}/")))
 

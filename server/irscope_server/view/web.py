@@ -41,10 +41,8 @@ _NO_ASSETS = "The page is not built. In a checkout of irscope: npm run build; th
 class ViewServer(ThreadingHTTPServer):
     """Serves on 127.0.0.1.
 
-    Parameters
-    ----------
-    port
-        0: any that is free.  Raises OSError if it is not.
+    Args:
+        port: 0: any that is free.  Raises OSError if it is not.
     """
 
     daemon_threads = True

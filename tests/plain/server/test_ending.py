@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import os, sys, time
-from irscope_server.app.ending import on_end_signals
+from irscope_server.app.serve import on_end_signals
 
 on_end_signals(lambda: print("asked", flush=True), 0.5)
 print("ready", flush=True)

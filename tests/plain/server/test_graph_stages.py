@@ -22,8 +22,7 @@ from irscope_server.graph.columns import columns
 from irscope_server.graph.known import known_columns
 from irscope_server.graph.requests import GraphCache, graph, graph_kernels
 from irscope_server.panels import places
-from irscope_server.stages.groups import Headings
-from irscope_server.stages.tree import stage_item
+from irscope_server.stages.tree import Headings, stage_item
 from shapes import graph_misfits, misfits
 
 # Names, operations and types as PyTorch prints them; `_tensor_constant0` is no call, and `made` is a pass's;

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from irscope_server.app import pipelines as request
+from irscope_server.app import features as request
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base.params import PipelinesParams
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import StageRef
-from irscope_server.stages.groups import Headings
+from irscope_server.stages.tree import Headings
 
 INFERENCE = ["bytecode", "dynamo-graph", "inference-graph", "phases", "post-grad-graph", "output-code"]
 TRAINING = [*INFERENCE[:2], "joint-graph", "forward-graph", "backward-graph", "phases", "post-grad-graph"]

@@ -15,18 +15,12 @@ Follow = Callable[[str, str], str]
 class HintCase:
     """A script, the hint that it gets, and what it leads to.
 
-    Parameters
-    ----------
-    code
-        Of the recompilation that has the hint.
-    hint
-        Words that are in this hint and in no other.
-    follow
-        How it is followed.
-    said
-        Words of the finding's message.
-    left
-        How many recompilations remain.
+    Args:
+        code: Of the recompilation that has the hint.
+        hint: Words that are in this hint and in no other.
+        follow: How it is followed.
+        said: Words of the finding's message.
+        left: How many recompilations remain.
     """
 
     name: str

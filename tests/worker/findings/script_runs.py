@@ -38,14 +38,10 @@ with open(out, "w") as file:
 def run_all(folder: Path, name: str, scripts: Sequence[Path], may_fail: bool = False) -> Ran:
     """The run, in the fast lane; nothing may be missed.
 
-    Parameters
-    ----------
-    folder
-        Where the driver is written, and what it says.
-    name
-        Of the driver.
-    may_fail
-        Whether a script may end with an error.
+    Args:
+        folder: Where the driver is written, and what it says.
+        name: Of the driver.
+        may_fail: Whether a script may end with an error.
     """
     driver, out = folder / f"{name}.py", folder / f"{name}.json"
     driver.write_text(DRIVER, encoding="utf-8")

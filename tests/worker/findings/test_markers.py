@@ -129,12 +129,9 @@ def test_the_tables_name_scripts() -> None:
 def check_findings(script: Path, folder: Path, worker: Worker | None) -> None:
     """Runs a script and compares its findings, in all of its files, with the markers.
 
-    Parameters
-    ----------
-    folder
-        Where the run may write.
-    worker
-        Nothing: the run is a fresh process.
+    Args:
+        folder: Where the run may write.
+        worker: Nothing: the run is a fresh process.
     """
     headers = _HEADER.findall(script.read_text(encoding="utf-8"))
     setting = dict(headers)

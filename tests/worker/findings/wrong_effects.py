@@ -29,14 +29,10 @@ STEP = "loss = net$(x[None]).pow(2).mean()\nloss.backward()\nopt$.step()\nopt$.z
 class Effect:
     """A function with a body after the break.
 
-    Parameters
-    ----------
-    above
-        What is before the function.
-    change
-        A text in the body or the result, and the wrong one.
-    is_seen_by_text
-        Whether only the comparison of texts sees the change, and no run.
+    Args:
+        above: What is before the function.
+        change: A text in the body or the result, and the wrong one.
+        is_seen_by_text: Whether only the comparison of texts sees the change, and no run.
     """
 
     body: str

@@ -22,10 +22,8 @@ _NONE = "–"
 class Column(Generic[_Row]):
     """A column: its head, and its text in a row.
 
-    Parameters
-    ----------
-    is_id
-        People type it again.
+    Args:
+        is_id: People type it again.
     """
 
     head: str

@@ -47,10 +47,8 @@ class What(str, enum.Enum):
 class RankRun:
     """The run of one rank.
 
-    Parameters
-    ----------
-    text, data
-        Return the text of a stage by its ID, and what is kept beside it.
+    Args:
+        text, data: Return the text of a stage by its ID, and what is kept beside it.
     """
 
     rank: int
@@ -63,20 +61,13 @@ class RankRun:
 class Difference:
     """One difference between the first rank and another one.
 
-    Parameters
-    ----------
-    compile
-        The compile of the first rank that it is in; of the other rank if the first has none.
-    origin
-        The user's line; None if only the compile's function is known.
-    first, other
-        What the two ranks have there, in words or as a statement of the graph.
-    finding
-        The finding of one of the ranks that tells the place.
-    is_captured
-        Whether it is in the graph that was traced from the user's code already.
-    stage
-        ID of the stage in which it is seen first.
+    Args:
+        compile: The compile of the first rank that it is in; of the other rank if the first has none.
+        origin: The user's line; None if only the compile's function is known.
+        first, other: What the two ranks have there, in words or as a statement of the graph.
+        finding: The finding of one of the ranks that tells the place.
+        is_captured: Whether it is in the graph that was traced from the user's code already.
+        stage: ID of the stage in which it is seen first.
     """
 
     what: What

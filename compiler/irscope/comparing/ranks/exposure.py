@@ -16,14 +16,10 @@ _PREFIXES = ("extern_kernels.", "torch.ops.", "aten.")
 class OverlapRow:
     """Collectives of one line that run beside the same.
 
-    Parameters
-    ----------
-    first
-        The first of them; the others differ in their places in the code alone.
-    calls
-        How many there are.
-    sent
-        Bytes of all of them; None if one is not known.
+    Args:
+        first: The first of them; the others differ in their places in the code alone.
+        calls: How many there are.
+        sent: Bytes of all of them; None if one is not known.
     """
 
     first: CollectiveOverlap
@@ -40,14 +36,10 @@ class OverlapRow:
 class CollectiveRow:
     """Collectives of one line that give the same.
 
-    Parameters
-    ----------
-    first
-        The first of them.
-    calls
-        How many there are.
-    sent
-        Bytes of all of them; None if one is not known.
+    Args:
+        first: The first of them.
+        calls: How many there are.
+        sent: Bytes of all of them; None if one is not known.
     """
 
     first: Collective

@@ -29,24 +29,15 @@ class Waiting:
 class RankState:
     """What one rank does.
 
-    Parameters
-    ----------
-    rank
-        None for a process that is not known to be a rank.
-    machine
-        The ranks of its machine.
-    file, line
-        The user's innermost line; an empty file if there is none, or the stack is not known.
-    collective
-        The function of `torch.distributed` that its main thread is in; empty if it is in none.
-    compiling
-        What it compiles, in words; empty if it does not, or the stack is not known.
-    groups
-        The ranks of each process group, by its name.
-    reached
-        The number of the last collective that it has begun, by group; empty if there are no records.
-    unknown
-        Why its stack is not known.
+    Args:
+        rank: None for a process that is not known to be a rank.
+        machine: The ranks of its machine.
+        file, line: The user's innermost line; an empty file if there is none, or the stack is not known.
+        collective: The function of `torch.distributed` that its main thread is in; empty if it is in none.
+        compiling: What it compiles, in words; empty if it does not, or the stack is not known.
+        groups: The ranks of each process group, by its name.
+        reached: The number of the last collective that it has begun, by group; empty if there are no records.
+        unknown: Why its stack is not known.
     """
 
     pid: int
@@ -69,14 +60,11 @@ class RankState:
 class Hang:
     """A collective that does not end.
 
-    Parameters
-    ----------
-    waiting
-        The ranks that wait in it.
-    missing
-        Ranks of the group that have not come to it.
-    differing
-        By rank the operation and its place, where ranks have begun different operations as the same collective.
+    Args:
+        waiting: The ranks that wait in it.
+        missing: Ranks of the group that have not come to it.
+        differing: By rank the operation and its place, where ranks have begun different operations as the same
+            collective.
     """
 
     operation: str

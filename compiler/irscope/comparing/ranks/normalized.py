@@ -39,22 +39,14 @@ _NOT_SENT = ("wait_tensor", "barrier")
 class RankNode:
     """A node as all ranks have it.
 
-    Parameters
-    ----------
-    node
-        As it is in the graph.
-    operation
-        What is called.
-    value
-        The statement's right side, with inputs as their numbers and groups in the order of their first use.
-    shape
-        The same with every number replaced: what is left differs in more than constants.
-    said
-        The statement's right side as people are told: with the names of arguments.
-    detail
-        Dtype, shape, strides and device; the device without its number.
-    origin
-        The innermost line of the user's that led to it; None if that is not known.
+    Args:
+        node: As it is in the graph.
+        operation: What is called.
+        value: The statement's right side, with inputs as their numbers and groups in the order of their first use.
+        shape: The same with every number replaced: what is left differs in more than constants.
+        said: The statement's right side as people are told: with the names of arguments.
+        detail: Dtype, shape, strides and device; the device without its number.
+        origin: The innermost line of the user's that led to it; None if that is not known.
     """
 
     node: GraphNode
@@ -92,11 +84,9 @@ def reduction_of(text: str, node: GraphNode) -> str:
 def normalized(text: str, data: Any = None) -> list[RankNode]:
     """The nodes of a printed graph.  Raises ValueError for any other text.
 
-    Parameters
-    ----------
-    data
-        What is kept of its stage beside the text (`irscope.ir.nodes`): the text names the innermost line alone, which
-        may be a library's.
+    Args:
+        data: What is kept of its stage beside the text (`irscope.ir.nodes`): the text names the innermost line alone,
+            which may be a library's.
     """
     lines, groups = text.split("\n"), dict[str, str]()
     nodes, origins = parse_graph(text).nodes, _origins(data)

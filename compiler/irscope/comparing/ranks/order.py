@@ -78,14 +78,10 @@ class Step:
 class Span:
     """A collective, from its start to its wait.
 
-    Parameters
-    ----------
-    node
-        The node of the graph that starts it; empty in output code.
-    start, wait
-        1-based lines of the text; ``wait`` is 0 if nothing there waits for it.
-    steps
-        What is computed in between.  None if nothing waits for it: nobody knows then what runs beside it.
+    Args:
+        node: The node of the graph that starts it; empty in output code.
+        start, wait: 1-based lines of the text; ``wait`` is 0 if nothing there waits for it.
+        steps: What is computed in between.  None if nothing waits for it: nobody knows then what runs beside it.
     """
 
     node: str
@@ -143,10 +139,8 @@ class _Open:
 def spans_of_graph(text: str, data: Any = None) -> list[Span]:
     """The collectives of a printed graph, in its order.  Raises ValueError for any other text.
 
-    Parameters
-    ----------
-    data
-        What is kept of its stage beside the text (`irscope.ir.nodes`).
+    Args:
+        data: What is kept of its stage beside the text (`irscope.ir.nodes`).
     """
     return list(_walk_graph(text, data).spans())
 
@@ -186,10 +180,8 @@ def _walk_graph(text: str, data: Any) -> _Open:
 def spans_of_code(text: str, data: Any = None) -> list[Span]:
     """The collectives of Inductor's output code in Python, in its order; none of any other text.
 
-    Parameters
-    ----------
-    data
-        What is kept of its stage beside the text: the costs of its calls.
+    Args:
+        data: What is kept of its stage beside the text: the costs of its calls.
     """
     return list(_walk_code(text, data).spans())
 
@@ -224,10 +216,8 @@ def _walk_code(text: str, data: Any) -> _Open:
 def calls_of_code(text: str, alias: dict[str, str] | None = None) -> Iterator[tuple[int, str, str, str]]:
     """Each call of a kernel in output code: its line, the kernel, the name that takes the result, and the arguments.
 
-    Parameters
-    ----------
-    alias
-        Is kept up to date: name → the buffer whose memory it has.
+    Args:
+        alias: Is kept up to date: name → the buffer whose memory it has.
     """
     defined = set(_DEFINED.findall(text))
     alias = {} if alias is None else alias

@@ -31,13 +31,10 @@ _NO_GROUPS: Mapping[str, int] = {}
 def overlaps_of(run: RankRun, world: int = 0, groups: Mapping[str, int] = _NO_GROUPS) -> list[CollectiveOverlap]:
     """The collectives of one call of everything that a rank compiled, each with what is computed beside it.
 
-    Parameters
-    ----------
-    world
-        Ranks of the whole job, which are those of its first group; 0 if it is not known.
-    groups
-        Ranks of the groups that the rank was seen to have, by name.  For other groups, the operations that name a size
-        tell it.
+    Args:
+        world: Ranks of the whole job, which are those of its first group; 0 if it is not known.
+        groups: Ranks of the groups that the rank was seen to have, by name.  For other groups, the operations that name
+            a size tell it.
     """
     found: list[CollectiveOverlap] = []
     for compile in run.report.compiles:

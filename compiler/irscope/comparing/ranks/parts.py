@@ -24,14 +24,10 @@ _FORWARDS = (Side.INFERENCE, Side.FORWARD)
 class Part:
     """One program of a compile.
 
-    Parameters
-    ----------
-    number
-        Number of its forward in the compile, from 0; a backward has that of its forward.
-    graphs
-        From the one that autograd traced down, versions after passes included; the last one is the lowest.
-    code
-        None if there is no output code.
+    Args:
+        number: Number of its forward in the compile, from 0; a backward has that of its forward.
+        graphs: From the one that autograd traced down, versions after passes included; the last one is the lowest.
+        code: None if there is no output code.
     """
 
     number: int
@@ -43,10 +39,8 @@ class Part:
 def parts_of(stages: Sequence[StageRef], text: Callable[[str], str]) -> list[Part]:
     """The programs of a compile, forwards first; without any, the graph that was captured.
 
-    Parameters
-    ----------
-    text
-        Returns the text of a stage by its ID.
+    Args:
+        text: Returns the text of a stage by its ID.
     """
     tops = tops_of(stages)
     traced = {

@@ -48,10 +48,9 @@ class _Arrival:
 def waits_of(arrivals: Mapping[int, Sequence[Any]]) -> tuple[CollectiveWait, ...]:
     """The waits of all ranks, one row for each collective of the user's code, the longest first.
 
-    Parameters
-    ----------
-    arrivals
-        By rank what `irscope.internals.flight_recorder.arrivals` returned; rows of another form are passed over.
+    Args:
+        arrivals: By rank what `irscope.internals.flight_recorder.arrivals` returned; rows of another form are passed
+            over.
     """
     totals: dict[tuple[str, str, int], _Total] = defaultdict(_Total)
     for (_, _, operation), ranks in _calls(arrivals).items():

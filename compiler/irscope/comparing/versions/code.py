@@ -19,14 +19,11 @@ _MOST_BYTES = 8 << 20
 class Refusal:
     """A place at which Dynamo gave up while it traced.
 
-    Parameters
-    ----------
-    gb_type
-        The type of the break in PyTorch's registry; empty if it has none.
-    functions
-        Dynamo's functions that were running, the innermost first: ``torch._dynamo.variables.lists:ListVariable.call_method``.
-    places
-        Lines that were being traced, as ``file:line``, the innermost first.
+    Args:
+        gb_type: The type of the break in PyTorch's registry; empty if it has none.
+        functions: Dynamo's functions that were running, the innermost first:
+            ``torch._dynamo.variables.lists:ListVariable.call_method``.
+        places: Lines that were being traced, as ``file:line``, the innermost first.
     """
 
     gb_type: str
@@ -46,10 +43,8 @@ class FunctionChange:
 class Installation:
     """The texts of one installation of PyTorch.
 
-    Parameters
-    ----------
-    folder
-        Where the package torch is.
+    Args:
+        folder: Where the package torch is.
     """
 
     def __init__(self, folder: str) -> None:

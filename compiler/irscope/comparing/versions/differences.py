@@ -27,18 +27,12 @@ _MOST_NODES = 6
 class Difference:
     """One thing that the two runs do not have in common.
 
-    Parameters
-    ----------
-    kind
-        One of `KINDS`.
-    what
-        The difference in words.
-    file, line
-        The user's line that it belongs to; empty and 0 for none.
-    compile
-        Which compile of the newer run, or, if that has none, of the older one; empty for none.
-    stage
-        The name of the stage in which it is; empty for none.
+    Args:
+        kind: One of `KINDS`.
+        what: The difference in words.
+        file, line: The user's line that it belongs to; empty and 0 for none.
+        compile: Which compile of the newer run, or, if that has none, of the older one; empty for none.
+        stage: The name of the stage in which it is; empty for none.
     """
 
     kind: str
@@ -64,14 +58,10 @@ def differences(
 ) -> list[Difference]:
     """What differs between two stored runs of one script.  Times are not among it.
 
-    Parameters
-    ----------
-    numbers
-        Results that differ, in words (`irscope.runner.evidence`).
-    code
-        Differences in the code of kernels (`irscope.comparing.versions.kernel_code`).
-    ignored
-        Kinds of findings that are left out.
+    Args:
+        numbers: Results that differ, in words (`irscope.runner.evidence`).
+        code: Differences in the code of kernels (`irscope.comparing.versions.kernel_code`).
+        ignored: Kinds of findings that are left out.
 
     Raises LookupError if one of the runs is not there.
     """

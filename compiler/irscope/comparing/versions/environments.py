@@ -16,20 +16,13 @@ FUNCTION = "function"
 class Facts:
     """What one environment has (`irscope.internals.environment_facts`).
 
-    Parameters
-    ----------
-    settings
-        Values as Python literals, by full name.
-    packages
-        Versions by name.
-    decomposition, lowering, passes
-        Digests of source texts: by operation, or by file and function.
-    lowered_by
-        The function that lowers an operation (``torch._inductor.lowering:cat``), by operation.
-    missing
-        Modules that this version of PyTorch does not have.
-    folder
-        Where the package torch is.
+    Args:
+        settings: Values as Python literals, by full name.
+        packages: Versions by name.
+        decomposition, lowering, passes: Digests of source texts: by operation, or by file and function.
+        lowered_by: The function that lowers an operation (``torch._inductor.lowering:cat``), by operation.
+        missing: Modules that this version of PyTorch does not have.
+        folder: Where the package torch is.
     """
 
     torch: str = ""

@@ -32,16 +32,11 @@ _MOST_JOINED = 3
 class Trying:
     """Tries until a time is over.
 
-    Parameters
-    ----------
-    seconds
-        After which no other trial begins; those of single fixes end earlier.
-    on_try
-        Called before each trial with what is tried.
-    with_rules
-        Whether rules are asked for candidates, beside those that the findings carry.
-    patches
-        Whether changes of installed libraries are tried, too; each trial is then a fresh process.
+    Args:
+        seconds: After which no other trial begins; those of single fixes end earlier.
+        on_try: Called before each trial with what is tried.
+        with_rules: Whether rules are asked for candidates, beside those that the findings carry.
+        patches: Whether changes of installed libraries are tried, too; each trial is then a fresh process.
     """
 
     def __init__(

@@ -116,18 +116,13 @@ class Trial:
 class Prover:
     """Runs a script as it is and changed.  A context manager, with a private folder.
 
-    Parameters
-    ----------
-    spec
-        What is run; its lane and limits are set here, but for the limit of time.
-    worker
-        As `execute` has it.
-    cancel
-        Set by another thread to stop.
-    has_run
-        Whether the user has run the script already: then the original, too, is run without harm (`RunRequest.trial`).
-    aot
-        Whether AOTAutograd compiles the graphs.
+    Args:
+        spec: What is run; its lane and limits are set here, but for the limit of time.
+        worker: As `execute` has it.
+        cancel: Set by another thread to stop.
+        has_run: Whether the user has run the script already: then the original, too, is run without harm
+            (`RunRequest.trial`).
+        aot: Whether AOTAutograd compiles the graphs.
     """
 
     def __init__(
@@ -184,12 +179,9 @@ class Prover:
 
         What is verified that way runs once more without compile: a text that only compiled code can run is not a fix.
 
-        Parameters
-        ----------
-        finding
-            What must be gone; None for a change that is not for a finding.
-        may_come
-            Whether another finding may come.
+        Args:
+            finding: What must be gone; None for a change that is not for a finding.
+            may_come: Whether another finding may come.
         """
         assert self.original is not None and self.eager is not None
         if lost := not_run(self.eager) or self._left_out(texts):
@@ -226,10 +218,8 @@ class Prover:
         """Runs the script with other texts of files.  What is computed is compared with the original without compile, once
         that has run.
 
-        Parameters
-        ----------
-        trial
-            Whether it is run without harm.
+        Args:
+            trial: Whether it is run without harm.
         """
         folder = tempfile.mkdtemp(dir=self._folder)
         known = os.path.join(self._folder, REFERENCE)

@@ -60,14 +60,11 @@ _TELLING = {
 class CacheKey:
     """What the FX graph cache knows a graph by.
 
-    Parameters
-    ----------
-    parts
-        By name (``example_inputs[0]``, ``inductor_config[max_autotune]``): a digest of it, and how it prints, cut off.
-    function
-        A digest of the text of the function that is compiled.
-    file
-        A digest of the text of the file in which it is.
+    Args:
+        parts: By name (``example_inputs[0]``, ``inductor_config[max_autotune]``): a digest of it, and how it prints,
+            cut off.
+        function: A digest of the text of the function that is compiled.
+        file: A digest of the text of the file in which it is.
     """
 
     parts: dict[str, tuple[str, str]]
@@ -110,12 +107,9 @@ def detect(
     """What to say of a miss (`EVENT`).  The event tells what the user's own run would get (`internals/caches.py`):
     ``hit``, ``full_miss``, ``guard_miss`` with the guards of an entry, or None.
 
-    Parameters
-    ----------
-    earlier
-        The key of the same graph in an earlier run.
-    arguments
-        The user's names of the graph's inputs, in order.
+    Args:
+        earlier: The key of the same graph in an earlier run.
+        arguments: The user's names of the graph's inputs, in order.
     """
     facts = json.loads(moment.record.payload)
     status, guards = facts.get("cache_status_detailed"), facts.get("cache_status_guard_expr")

@@ -76,14 +76,10 @@ _LEAVE_OUT = (
 def words_of(found: Finding, without: Outcome, *, is_same: bool, layer: str) -> Finding:
     """The finding with what the check says.
 
-    Parameters
-    ----------
-    without
-        How the script ended without compile.
-    is_same
-        Whether it failed there in the same way.
-    layer
-        The backend with which it begins to fail, or `OWN_BACKEND`, if it ended well; empty if that is not known.
+    Args:
+        without: How the script ended without compile.
+        is_same: Whether it failed there in the same way.
+        layer: The backend with which it begins to fail, or `OWN_BACKEND`, if it ended well; empty if that is not known.
     """
     hints: tuple[str, ...] = ()
     if without.kind is OutcomeKind.COMPLETED:
@@ -108,14 +104,10 @@ def words_of(found: Finding, without: Outcome, *, is_same: bool, layer: str) -> 
 def of_script(outcome: Outcome, file: str, where: Range, layer: str) -> Finding:
     """The finding of an error of the script that compiling causes, though it was raised outside of compiled code.
 
-    Parameters
-    ----------
-    outcome
-        How the script ended.
-    where
-        The user's innermost expression on the way of the exception.
-    layer
-        The backend with which it begins to fail; empty if that is not known.
+    Args:
+        outcome: How the script ended.
+        where: The user's innermost expression on the way of the exception.
+        layer: The backend with which it begins to fail; empty if that is not known.
     """
     found = Finding(
         kind=KIND.id,

@@ -76,15 +76,11 @@ def detect(moment: Moment) -> Iterator[Finding]:
 class _Told:
     """What is said of a break.
 
-    Parameters
-    ----------
-    about
-        What it is about, so that a break that repeats it is known: the code of the function that is refused, or a text;
-        None if nothing is known.
-    keeps
-        Whether others can repeat it.
-    is_anywhere
-        Whether it repeats what is about the same at any other place.
+    Args:
+        about: What it is about, so that a break that repeats it is known: the code of the function that is refused, or
+            a text; None if nothing is known.
+        keeps: Whether others can repeat it.
+        is_anywhere: Whether it repeats what is about the same at any other place.
     """
 
     words: Words
@@ -324,12 +320,9 @@ def words_at(
 ) -> Words:
     """What to say of a break at one of the places of a stack.
 
-    Parameters
-    ----------
-    whole
-        What runs as plain Python if it is skipped.
-    refused
-        The function that Dynamo did not go into, if that is the break.
+    Args:
+        whole: What runs as plain Python if it is skipped.
+        refused: The function that Dynamo did not go into, if that is the break.
     """
     from irscope.fixing.advice import BreakContext, words_for  # here: with it come the rules for all breaks
 

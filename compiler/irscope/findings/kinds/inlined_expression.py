@@ -24,14 +24,10 @@ _LEAST_GROWTH = 20
 class Body:
     """The loop body of one node of a schedule.
 
-    Parameters
-    ----------
-    operations
-        How many operations it has.
-    nodes
-        From how many nodes of the graph it comes.
-    lines
-        The user's lines of these.
+    Args:
+        operations: How many operations it has.
+        nodes: From how many nodes of the graph it comes.
+        lines: The user's lines of these.
     """
 
     operations: int

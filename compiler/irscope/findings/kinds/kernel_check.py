@@ -24,10 +24,8 @@ KIND = FindingKind(
 def finding_of(facts: KernelCheckFacts, what: str, compile: str, file: str, line: int) -> Finding:
     """The finding of a check, at the user's line.
 
-    Parameters
-    ----------
-    what
-        What the statement does: ``program (3) writes outside of out_ptr0: element 12``.
+    Args:
+        what: What the statement does: ``program (3) writes outside of out_ptr0: element 12``.
     """
     text = line_text(file, line)
     start = len(text) - len(text.lstrip())

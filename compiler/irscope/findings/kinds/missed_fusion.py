@@ -78,10 +78,8 @@ def _in_words(reason: str) -> str:
 def detect(moment: Moment, refusals: list[Refusal], target: str = "") -> Iterator[Finding]:
     """A finding at the consumer's line for each pair of which both are the user's.
 
-    Parameters
-    ----------
-    target
-        The device that they were predicted for; empty: the run's own.
+    Args:
+        target: The device that they were predicted for; empty: the run's own.
     """
     for refusal in refusals:
         here, there = refusal.consumer, refusal.producer

@@ -27,12 +27,9 @@ KIND = FindingKind(
 def finding_of(facts: NonFiniteFacts, what: str, compile: str, file: str, line: int, more: tuple[str, ...]) -> Finding:
     """The finding of a number that is not finite, at the user's line.
 
-    Parameters
-    ----------
-    what
-        What became of what: ``log made -inf of an operand from 0 to 2.1``.
-    more
-        Sentences on how it is known.
+    Args:
+        what: What became of what: ``log made -inf of an operand from 0 to 2.1``.
+        more: Sentences on how it is known.
     """
     text = line_text(file, line)
     start = len(text) - len(text.lstrip())

@@ -31,10 +31,8 @@ _LONGEST = 160
 def finding_of(difference: Difference, has_one_rank: bool) -> Finding:
     """The finding of a difference, on the line that it came from.
 
-    Parameters
-    ----------
-    has_one_rank
-        Whether the torch of the run has ``torch.distributed.config.compile_on_one_rank``, and it is off.
+    Args:
+        has_one_rank: Whether the torch of the run has ``torch.distributed.config.compile_on_one_rank``, and it is off.
     """
     file, where = _place(difference)
     a, b = difference.ranks

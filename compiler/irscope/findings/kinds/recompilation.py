@@ -73,18 +73,12 @@ _LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 class Trigger:
     """What is known when a guard has failed, before the recompilation begins.
 
-    Parameters
-    ----------
-    guards
-        The first guard that failed of each older compile, the newest one's first; those of the reasons.
-    nearest
-        The index of the compile with the smallest change, whose guard is the cause.
-    also
-        What else fails of that compile.
-    call
-        The user's call.
-    now
-        What the cause's source is at this moment.
+    Args:
+        guards: The first guard that failed of each older compile, the newest one's first; those of the reasons.
+        nearest: The index of the compile with the smallest change, whose guard is the cause.
+        also: What else fails of that compile.
+        call: The user's call.
+        now: What the cause's source is at this moment.
     """
 
     guards: tuple[FailedGuard, ...]
@@ -301,12 +295,9 @@ def _facts(
 def change_of(trigger: Trigger, left: tuple[str, Range] | None = None, name: str = "") -> str:
     """What changed, as a phrase with what it is now.
 
-    Parameters
-    ----------
-    left
-        The graph break that left the guarded value, if it did and is known.
-    name
-        What the user calls the guarded thing, if it is not what the guard calls it.
+    Args:
+        left: The graph break that left the guarded value, if it did and is known.
+        name: What the user calls the guarded thing, if it is not what the guard calls it.
     """
     guard, current = trigger.guard, trigger.now
     source = source_of(guard, left, name)

@@ -98,12 +98,9 @@ def make(
 ) -> Finding:
     """The finding at the function's name; of a library's function, at the user's call.
 
-    Parameters
-    ----------
-    raised_by
-        The setting that makes the limit an error; empty if none does.
-    change
-        What changed last, as a phrase.
+    Args:
+        raised_by: The setting that makes the limit an error; empty if none does.
+        change: What changed last, as a phrase.
     """
     from_now_on = f"now fail, because of {raised_by}" if raised_by else "now run as plain Python"
     others = "raises an error" if raised_by else "runs without the compiler"

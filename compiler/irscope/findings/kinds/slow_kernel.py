@@ -23,10 +23,9 @@ def detect(
 ) -> Iterator[Finding]:
     """At the last of the kernel's lines, else at the function.
 
-    Parameters
-    ----------
-    slow
-        A code, what is slow in words, the stage of the kernel, which of how many configurations it is, and its lines.
+    Args:
+        slow: A code, what is slow in words, the stage of the kernel, which of how many configurations it is, and its
+            lines.
     """
     code, what, stage, (number, count), lines = slow
     facts: dict[str, Any] = {

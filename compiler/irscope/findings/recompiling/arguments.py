@@ -22,16 +22,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 class Argument:
     """What the user's call passes.
 
-    Parameters
-    ----------
-    expression
-        As it is written in the call, or as it can be written before it: ``ids``, ``batch["ids"]``.
-    plain
-        Whether it can be written twice: a name, attributes and items of it.
-    parameter
-        The parameter that gets it.
-    written
-        Whether the call itself has this expression as an argument.
+    Args:
+        expression: As it is written in the call, or as it can be written before it: ``ids``, ``batch["ids"]``.
+        plain: Whether it can be written twice: a name, attributes and items of it.
+        parameter: The parameter that gets it.
+        written: Whether the call itself has this expression as an argument.
     """
 
     expression: str
@@ -43,12 +38,9 @@ class Argument:
 class CallSite:
     """The user's call of a compiled function, as it is written.
 
-    Parameters
-    ----------
-    call
-        The call.
-    function
-        The function that was compiled, where its text is the user's.
+    Args:
+        call: The call.
+        function: The function that was compiled, where its text is the user's.
     """
 
     def __init__(self, call: Call, function: Function | None) -> None:

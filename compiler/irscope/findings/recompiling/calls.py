@@ -35,18 +35,12 @@ class Sizes:
 class Parameters:
     """The parameters of a function, from its code.
 
-    Parameters
-    ----------
-    positional
-        Those that can be given by position.
-    keyword_only
-        Those that cannot.
-    rest
-        The name of ``*args``; empty if there is none.
-    rest_count
-        How many arguments are in it.
-    keywords
-        The name of ``**kwargs``; empty if there is none.
+    Args:
+        positional: Parameters that can be given by position.
+        keyword_only: Parameters that cannot.
+        rest: The name of ``*args``; empty if there is none.
+        rest_count: How many arguments are in it.
+        keywords: The name of ``**kwargs``; empty if there is none.
     """
 
     positional: tuple[str, ...]
@@ -65,16 +59,11 @@ class Parameters:
 class Call:
     """A call for which a function was compiled.
 
-    Parameters
-    ----------
-    place
-        The user's call into compiled code; None if none is found.
-    entrance
-        How that call came to the function.
-    parameters
-        Parameters of the function.
-    tensors
-        The sizes of the tensors among the arguments, by how a guard names them: ``x``, ``batch['ids']``.
+    Args:
+        place: The user's call into compiled code; None if none is found.
+        entrance: How that call came to the function.
+        parameters: Parameters of the function.
+        tensors: The sizes of the tensors among the arguments, by how a guard names them: ``x``, ``batch['ids']``.
     """
 
     place: FramePlace | None

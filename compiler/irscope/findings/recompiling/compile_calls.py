@@ -30,14 +30,10 @@ def dynamic_fix(
 ) -> Fix | None:
     """Makes every size dynamic; None if it is not certain where the function is compiled.
 
-    Parameters
-    ----------
-    call
-        The file and place of the user's call of the compiled function.
-    file, function
-        The function that was compiled, if its text is in this file of the user's.
-    settings
-        Settings of PyTorch that it needs, as code.
+    Args:
+        call: The file and place of the user's call of the compiled function.
+        file, function: The function that was compiled, if its text is in this file of the user's.
+        settings: Settings of PyTorch that it needs, as code.
     """
     function = function if function in parents(file) else None  # what is guarded can be read in another file
     found = {(file, range_of_node(file, node)): node for node in _decorators(function)}

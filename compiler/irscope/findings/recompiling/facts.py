@@ -17,18 +17,12 @@ from irscope.vocabulary.records import dataclass
 class Now:
     """What a guarded thing is at the call that did not fit.
 
-    Parameters
-    ----------
-    text
-        A plain value (or a length) as text; None for others.
-    type
-        The name of its type; None if the thing is not found.
-    of_module
-        Whether it is an attribute of a module.
-    container
-        The name of the type of a thing whose length is guarded; empty for others.
-    is_member
-        Whether it is a member of an enum.
+    Args:
+        text: A plain value (or a length) as text; None for others.
+        type: The name of its type; None if the thing is not found.
+        of_module: Whether it is an attribute of a module.
+        container: The name of the type of a thing whose length is guarded; empty for others.
+        is_member: Whether it is a member of an enum.
     """
 
     text: str | None = None
@@ -42,28 +36,17 @@ class Now:
 class Facts:
     """What is known about one recompilation.
 
-    Parameters
-    ----------
-    guard
-        The guard that failed of the nearest older compile.
-    also
-        What else fails of it.
-    guards
-        The first guard that failed of each older compile, newest first.
-    is_again
-        Whether the function was compiled for the same cause before.
-    now
-        What the guarded thing is now.
-    calls
-        The calls for which the function was compiled, the one of this compile last.
-    function
-        The function in the syntax tree of the user's file; None for a function of a library.
-    file
-        The file of the place where the guarded thing is read.
-    reader
-        The function around that place.
-    is_cut
-        Whether a graph break cuts the function, so that what follows is compiled for itself.
+    Args:
+        guard: The guard that failed of the nearest older compile.
+        also: What else fails of it.
+        guards: The first guard that failed of each older compile, newest first.
+        is_again: Whether the function was compiled for the same cause before.
+        now: What the guarded thing is now.
+        calls: The calls for which the function was compiled, the one of this compile last.
+        function: The function in the syntax tree of the user's file; None for a function of a library.
+        file: The file of the place where the guarded thing is read.
+        reader: The function around that place.
+        is_cut: Whether a graph break cuts the function, so that what follows is compiled for itself.
     """
 
     guard: FailedGuard

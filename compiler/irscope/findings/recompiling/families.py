@@ -24,16 +24,11 @@ _MOST_NAMED = 3
 class Parent:
     """The first recompilation of a call.
 
-    Parameters
-    ----------
-    finding
-        It.
-    frame
-        Its function, in PyTorch's numbers.
-    changes
-        The sizes that changed: before, now.
-    children
-        What was compiled again after it for the same change: by frame its title, as `Compile.title` gives it.
+    Args:
+        finding: It.
+        frame: Its function, in PyTorch's numbers.
+        changes: The sizes that changed: before, now.
+        children: What was compiled again after it for the same change: by frame its title, as `Compile.title` gives it.
     """
 
     finding: Finding

@@ -23,16 +23,12 @@ _UNBACKED_CAVEAT = "It raises where the code depends on the size."
 class Marks:
     """Statements before the first call of a function that mark all sizes that vary.
 
-    Parameters
-    ----------
-    file, line
-        Where the call is.
-    made
-        Names that arguments of the call get before it, each with the argument's code.  The call passes the names.
-    marked
-        The calls that mark: ``torch._dynamo.mark_dynamic(x, 0)``, or ``if x is not None: …`` if it was no tensor at first.
-    are_unbacked
-        Whether the sizes may be 0 and 1, too.
+    Args:
+        file, line: Where the call is.
+        made: Names that arguments of the call get before it, each with the argument's code.  The call passes the names.
+        marked: The calls that mark: ``torch._dynamo.mark_dynamic(x, 0)``, or ``if x is not None: …`` if it was no
+            tensor at first.
+        are_unbacked: Whether the sizes may be 0 and 1, too.
     """
 
     file: str

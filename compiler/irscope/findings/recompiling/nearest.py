@@ -17,10 +17,8 @@ from irscope.ir.guard_text import FailedGuard, parse_failed_guard, readable
 def nearest(reasons: Sequence[FailedGuard]) -> tuple[int, tuple[FailedGuard, ...]]:
     """The index of the nearest compile, the newest of several, and what else fails of it, on the stack of the record.
 
-    Parameters
-    ----------
-    reasons
-        The first guard that fails of each older compile, the newest first; not empty.
+    Args:
+        reasons: The first guard that fails of each older compile, the newest first; not empty.
     """
     variables = next(iter(variables_of_the_call()), {})
     failing = [

@@ -25,16 +25,11 @@ _RATE_AS_TENSOR = "Give the optimizer its learning rate as a tensor: `lr=torch.t
 class Words:
     """What is said of one recompilation besides what changed.
 
-    Parameters
-    ----------
-    more
-        Whether more will come: a sentence; empty if this is not known.
-    hints
-        What to do, the best first.
-    severity
-        None for that of the kind.
-    fixes
-        What carries out hints.
+    Args:
+        more: Whether more will come: a sentence; empty if this is not known.
+        hints: What to do, the best first.
+        severity: None for that of the kind.
+        fixes: What carries out hints.
     """
 
     more: str

@@ -19,30 +19,19 @@ if TYPE_CHECKING:
 class BreakContext:
     """A graph break as PyTorch tells it, at the place where irscope found it.
 
-    Parameters
-    ----------
-    messages
-        PyTorch's messages, the cause first; the others say what the cause led to.
-    file, function, range
-        The innermost user frame and the expression it was at.
-    node
-        The syntax node at the range, if the file has one there.
-    payload
-        The whole text of the trace record, with PyTorch's stack source attribution.
-    skipped
-        Whether the whole function runs as plain Python.
-    beneath
-        The frames below the place, down to what broke, outermost first: all are of libraries.
-    traced
-        Whether the place is in the code that is compiled; else it is a call of compiled code that is in a library.
-    inlined
-        Whether what broke is in a function that is called from the one that is compiled.
-    resumed
-        Whether an earlier break has cut the function, so that this graph begins in the middle of it.
-    whole
-        What runs as plain Python if it is skipped.
-    refused
-        The function that Dynamo did not go into, below its decorators, if that is the break and known.
+    Args:
+        messages: PyTorch's messages, the cause first; the others say what the cause led to.
+        file, function, range: The innermost user frame and the expression it was at.
+        node: The syntax node at the range, if the file has one there.
+        payload: The whole text of the trace record, with PyTorch's stack source attribution.
+        skipped: Whether the whole function runs as plain Python.
+        beneath: The frames below the place, down to what broke, outermost first: all are of libraries.
+        traced: Whether the place is in the code that is compiled; else it is a call of compiled code that is in a
+            library.
+        inlined: Whether what broke is in a function that is called from the one that is compiled.
+        resumed: Whether an earlier break has cut the function, so that this graph begins in the middle of it.
+        whole: What runs as plain Python if it is skipped.
+        refused: The function that Dynamo did not go into, below its decorators, if that is the break and known.
     """
 
     messages: tuple[BreakMessage, ...]
@@ -64,21 +53,15 @@ class BreakContext:
 class Option:
     """One way to avoid a graph break.
 
-    Parameters
-    ----------
-    do
-        What to do, as a phrase without its full stop: ``Keep the value as a tensor``.
-    code
-        The code that does it, made from the line at hand; may be empty.
-    caveat
-        What it changes, or when it does not apply; whole sentences.
-    edits
-        What makes the code of the line at hand, where applying it is safe to do for the user; none if the code is an
-        example for another place (the caller, another file) or holds something only the user knows.
-    anywhere
-        Whether it helps wherever the cause lies, also inside of a library: a setting that does not name anything in the code.
-    method
-        What it does, where a family of fixes does the same.
+    Args:
+        do: What to do, as a phrase without its full stop: ``Keep the value as a tensor``.
+        code: The code that does it, made from the line at hand; may be empty.
+        caveat: What it changes, or when it does not apply; whole sentences.
+        edits: What makes the code of the line at hand, where applying it is safe to do for the user; none if the code
+            is an example for another place (the caller, another file) or holds something only the user knows.
+        anywhere: Whether it helps wherever the cause lies, also inside of a library: a setting that does not name
+            anything in the code.
+        method: What it does, where a family of fixes does the same.
     """
 
     do: str
@@ -101,16 +84,11 @@ class Option:
 class Advice:
     """What a rule says of one break.
 
-    Parameters
-    ----------
-    what
-        What happened, in the user's words, as a sentence without its full stop.
-    why
-        Why it cannot be traced; whole sentences.
-    options
-        What to do, in order of preference.
-    value
-        The expression whose origin explains the break, if there is one.
+    Args:
+        what: What happened, in the user's words, as a sentence without its full stop.
+        why: Why it cannot be traced; whole sentences.
+        options: What to do, in order of preference.
+        value: The expression whose origin explains the break, if there is one.
     """
 
     what: str

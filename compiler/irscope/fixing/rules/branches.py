@@ -128,12 +128,9 @@ def flattened(
 
     None if that is not possible.
 
-    Parameters
-    ----------
-    in_place
-        Whether what the sides change in place is changed in place: other names of it, and the caller, see it.
-    replaced
-        The statement of the file, if the decision is a part of it.
+    Args:
+        in_place: Whether what the sides change in place is changed in place: other names of it, and the caller, see it.
+        replaced: The statement of the file, if the decision is a part of it.
     """
     replaced = replaced or decision
     returns = bool(source.all(ast.Return, decision))

@@ -140,12 +140,9 @@ def _adds_only(source: Source, test: ast.If, rows: set[str]) -> bool:
 class _FixedIndex:
     """A function with an index of a fixed size.
 
-    Parameters
-    ----------
-    rows
-        Names of what has a row for each row of the index.
-    shape
-        What the rows that count are written with.
+    Args:
+        rows: Names of what has a row for each row of the index.
+        shape: What the rows that count are written with.
     """
 
     def __init__(self, source: Source, selection: _Selection, rows: set[str], shape: str) -> None:

@@ -34,10 +34,8 @@ def static_sizes(text: str, are_dynamic: bool) -> Fix | None:
 
     No finding asks for it: `irscope fix --measure` tries it, and says what was measured.
 
-    Parameters
-    ----------
-    are_dynamic
-        Whether a run has made sizes dynamic that the text does not call so.
+    Args:
+        are_dynamic: Whether a run has made sizes dynamic that the text does not call so.
     """
     try:
         source = source_of(text)

@@ -34,14 +34,10 @@ class Part:
 class Source:
     """Source text of a function in an artifact.
 
-    Parameters
-    ----------
-    module, file
-        Where it was; the file is empty if it is not known.
-    first, end
-        Its lines in ``text``, from 1; ``end`` is excluded.
-    text
-        All of the module as it was.
+    Args:
+        module, file: Where it was; the file is empty if it is not known.
+        first, end: Its lines in ``text``, from 1; ``end`` is excluded.
+        text: All of the module as it was.
     """
 
     module: str
@@ -66,30 +62,20 @@ class Guard:
 class Artifact:
     """What an artifact has.
 
-    Parameters
-    ----------
-    functions
-        ``(name, file, line)`` of what was compiled.
-    made_for
-        Versions, devices and CPU features, by their names.
-    graphs, kernels
-        Their texts, by title.
-    inputs
-        ``dtype``, ``shape``, ``stride`` and ``device`` of each tensor that the function got, as cache keys print them; by
-        the user's name, in the order of the graph's inputs. A size that may vary is ``2..64`` (``2..`` has no end).
-    weights
-        The same of each parameter and buffer that it has, by its name in the model.
-    keys
-        The parts of each key of the FX graph cache: ``[digest] name: value``.
-    lowered
-        The post-grad graph of each entry, by its key in the FX graph cache; of a saved function, by its title.
-    keyed, newest
-        What vLLM computed its keys from, the oldest first, and the newest key that was opened.
-    compiled
-        For each entry the texts of its stages in their order: the event of PyTorch's structured trace that has the same
-        text, and the text.
-    code
-        ``(file, line, function, code)`` of the user's lines that the nodes of a program came from.
+    Args:
+        functions: ``(name, file, line)`` of what was compiled.
+        made_for: Versions, devices and CPU features, by their names.
+        graphs, kernels: Their texts, by title.
+        inputs: ``dtype``, ``shape``, ``stride`` and ``device`` of each tensor that the function got, as cache keys
+            print them; by the user's name, in the order of the graph's inputs. A size that may vary is ``2..64``
+            (``2..`` has no end).
+        weights: The same of each parameter and buffer that it has, by its name in the model.
+        keys: The parts of each key of the FX graph cache: ``[digest] name: value``.
+        lowered: The post-grad graph of each entry, by its key in the FX graph cache; of a saved function, by its title.
+        keyed, newest: What vLLM computed its keys from, the oldest first, and the newest key that was opened.
+        compiled: For each entry the texts of its stages in their order: the event of PyTorch's structured trace that
+            has the same text, and the text.
+        code: ``(file, line, function, code)`` of the user's lines that the nodes of a program came from.
     """
 
     path: str

@@ -24,12 +24,9 @@ class PickleError(Exception):
 class Record:
     """An object that the pickle would make.
 
-    Parameters
-    ----------
-    name
-        Its global (``torch._dynamo.guards.GuardsState``), or the call that makes it.
-    args
-        What that is called with.
+    Args:
+        name: Its global (``torch._dynamo.guards.GuardsState``), or the call that makes it.
+        args: What that is called with.
     """
 
     __slots__ = ("args", "items", "name", "state")

@@ -21,14 +21,10 @@ _MOST_OF_PICKLE = 1 << 22
 class Kind:
     """A kind of artifact.
 
-    Parameters
-    ----------
-    matches
-        Whether a path with these first bytes is one; a folder has none.
-    read
-        Fills in what is in the one at a path.  Raises ArtifactError.
-    on_miss
-        What PyTorch does where it does not match.
+    Args:
+        matches: Whether a path with these first bytes is one; a folder has none.
+        read: Fills in what is in the one at a path.  Raises ArtifactError.
+        on_miss: What PyTorch does where it does not match.
     """
 
     label: str
@@ -118,12 +114,9 @@ KINDS = (
 def kind_of(path: str) -> Kind | None:
     """The kind of what is at a path; None if it is not an artifact.
 
-    Raises
-    ------
-    ArtifactError
-        It is a pickle or an archive that none of the kinds is, which nothing else here opens.
-    OSError
-        It cannot be read.
+    Raises:
+        ArtifactError: It is a pickle or an archive that none of the kinds is, which nothing else here opens.
+        OSError: It cannot be read.
     """
     head = b""
     if os.path.isfile(path):

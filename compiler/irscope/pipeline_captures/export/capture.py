@@ -80,10 +80,8 @@ class ExportCapture(ProgramCapture):
     def put_facts(self, made: Any, reason: str, compile: Compile) -> None:
         """Puts the inputs, outputs, guards and dynamic shapes of an exported program.
 
-        Parameters
-        ----------
-        reason
-            Why it does not run in place of the script's; empty if it does.
+        Args:
+            reason: Why it does not run in place of the script's; empty if it does.
         """
         self.not_called = reason or type(self).not_called
         inputs, outputs = texts.ports_of(made)

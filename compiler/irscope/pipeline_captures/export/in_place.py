@@ -15,12 +15,10 @@ _MUTATIONS = ("BUFFER_MUTATION", "PARAMETER_MUTATION", "USER_INPUT_MUTATION")
 def unfit(core: Any, printed: bool) -> str:
     """Why an exported program can never take the place of the user's; empty if it can.
 
-    Parameters
-    ----------
-    core
-        The program after decompositions: only these make outputs of what the program changes.  None if there is none.
-    printed
-        Whether the user's program prints.
+    Args:
+        core: The program after decompositions: only these make outputs of what the program changes.  None if there is
+            none.
+        printed: Whether the user's program prints.
     """
     if core is None:
         return "PyTorch cannot decompose it, so it is not known whether it changes buffers or inputs"
@@ -51,10 +49,8 @@ def draws_random_numbers(graph: Any) -> bool:
 class InPlace:
     """Calls ``compiled`` where the call is like the first one, and else the user's program.
 
-    Parameters
-    ----------
-    args, kwargs
-        Those of the first call, with which the program was exported.
+    Args:
+        args, kwargs: The arguments of the first call, with which the program was exported.
     """
 
     def __init__(

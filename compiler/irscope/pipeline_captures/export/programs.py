@@ -20,12 +20,9 @@ Program = Callable[..., Any]
 class Exported:
     """An exported program.
 
-    Parameters
-    ----------
-    program
-        PyTorch's ``ExportedProgram``.
-    printed
-        Whether the user's program printed something while it was traced, which the exported one does not.
+    Args:
+        program: PyTorch's ``ExportedProgram``.
+        printed: Whether the user's program printed something while it was traced, which the exported one does not.
     """
 
     program: Any
@@ -35,10 +32,8 @@ class Exported:
 def export(program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], draft: bool = False) -> Exported:
     """Exports a program with the arguments of a call; raises what ``torch.export`` raises.
 
-    Parameters
-    ----------
-    draft
-        By draft export, which computes with the real tensors and goes on after what export refuses.
+    Args:
+        draft: By draft export, which computes with the real tensors and goes on after what export refuses.
     """
     torch: Any = sys.modules["torch"]
     module = _as_module(program)
@@ -54,10 +49,8 @@ def export(program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], draf
 def decomposed(exported: Any, own: Mapping[Any, Callable[..., Any]] | None = None) -> Any:
     """The program after its operations were decomposed into the core of ATen.
 
-    Parameters
-    ----------
-    own
-        Operators → decompositions in place of PyTorch's.
+    Args:
+        own: Operators → decompositions in place of PyTorch's.
 
     Attention may be left whole: torch 2.13 decomposes it into a result of other strides, which the program's next
     ``view`` refuses (GPT-2).

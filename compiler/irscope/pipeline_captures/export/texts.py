@@ -12,14 +12,10 @@ from irscope.vocabulary.records import dataclass
 class Port:
     """An input or an output of an exported program.
 
-    Parameters
-    ----------
-    kind
-        PyTorch's word: ``parameter``, ``user input``, ``buffer mutation``, …
-    target
-        The name in the module of a parameter or buffer; empty if there is none.
-    value
-        Data type and shape, or the constant.
+    Args:
+        kind: PyTorch's word: ``parameter``, ``user input``, ``buffer mutation``, …
+        target: The name in the module of a parameter or buffer; empty if there is none.
+        value: Data type and shape, or the constant.
     """
 
     name: str

@@ -16,10 +16,8 @@ from irscope.vocabulary.records import dataclass
 class Unsupported:
     """What is said about such an operator.
 
-    Parameters
-    ----------
-    code
-        Who does not take it: ``no-onnx-function``.
+    Args:
+        code: Who does not take it: ``no-onnx-function``.
     """
 
     code: str
@@ -31,10 +29,8 @@ class Unsupported:
 def finding_of(what: Unsupported, node: Any, compile: Compile, frames: NodeWriter) -> Finding:
     """The finding at the user's line of a node of the exported program; at the function if there is none.
 
-    Parameters
-    ----------
-    node
-        PyTorch's ``torch.fx.Node``, or None.
+    Args:
+        node: PyTorch's ``torch.fx.Node``, or None.
     """
     trace = node.meta.get("stack_trace") or "" if node is not None else ""
     places = [Origin(file, line) for file, line, _ in frames.frames(trace) if is_user_file(file)]

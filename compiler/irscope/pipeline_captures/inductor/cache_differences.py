@@ -28,14 +28,10 @@ _Which = tuple[str, str, int]
 class KeyDifference:
     """One key of two runs.
 
-    Parameters
-    ----------
-    cache
-        The cache that it belongs to.
-    what
-        The graph (``0/0/cache-key``) or the kernel, in the newer run.
-    changes
-        The parts that differ, in words; empty if the keys are the same.
+    Args:
+        cache: The cache that it belongs to.
+        what: The graph (``0/0/cache-key``) or the kernel, in the newer run.
+        changes: The parts that differ, in words; empty if the keys are the same.
     """
 
     cache: str
@@ -50,12 +46,9 @@ class KeyDifference:
 class KeyComparison:
     """All keys of two runs.
 
-    Parameters
-    ----------
-    only_before, only_after
-        Functions whose compiles one of the runs alone has.
-    without_keys
-        Functions of which no key is known in one of the runs.
+    Args:
+        only_before, only_after: Functions whose compiles one of the runs alone has.
+        without_keys: Functions of which no key is known in one of the runs.
     """
 
     before: str

@@ -35,10 +35,8 @@ def text_of(key: CacheKey) -> str:
 def data_of(key: CacheKey, found: str = "") -> dict[str, Any]:
     """What the text does not tell.
 
-    Parameters
-    ----------
-    found
-        What the user's own run finds in the cache: ``hit`` or ``miss``; empty if it is not known.
+    Args:
+        found: What the user's own run finds in the cache: ``hit`` or ``miss``; empty if it is not known.
     """
     digests = [digest for digest, _ in key.parts.values()]
     return {"function": key.function, "file": key.file, "digests": digests, **({"found": found} if found else {})}
@@ -56,12 +54,9 @@ class EarlierKeys:
         """The newest key of the same graph in an earlier run, or one that is equal to ``key`` if there is any: what was
         seen before has not changed.
 
-        Parameters
-        ----------
-        number
-            Which compile of its function it is, from 0.
-        graph
-            Which graph of the compile: the last part of its stage's id.
+        Args:
+            number: Which compile of its function it is, from 0.
+            graph: Which graph of the compile: the last part of its stage's id.
         """
         newest = None
         for stage in self._stages.get((compile.file, compile.function, number, graph), ()):

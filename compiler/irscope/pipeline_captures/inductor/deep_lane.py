@@ -69,12 +69,9 @@ class _Code:
 class DeepLane:
     """Keeps book of the graphs of a run on their way down.
 
-    Parameters
-    ----------
-    values
-        What looks at numbers, in a value run: it gets each graph module while it is alive.
-    refused
-        Gets the log of each fusion.
+    Args:
+        values: What looks at numbers, in a value run: it gets each graph module while it is alive.
+        refused: Gets the log of each fusion.
     """
 
     def __init__(self, book: RunBook, values: ValueRun | None, refused: Callable[[fusion.FusionLog], None]) -> None:

@@ -20,21 +20,15 @@ _PRIMAL = "primals_"
 class Needs:
     """What one call of a compiled function needs, in bytes.
 
-    Parameters
-    ----------
-    parameters
-        All of the script.
-    gradients
-        Bytes for all parameters that are trained, if there is a backward.
-    optimizer
-        The states of its optimizers.
-    inputs
-        What the function gets beside parameters.
-    forward, backward
-        The most that each graph holds beside these: its own buffers, for the backward also what the forward has kept for
-        it and the code has not yet let go of.  Gradients of the function's own parameters are not counted again.
-    step
-        The most that a step of an optimizer makes beside its states.
+    Args:
+        parameters: All of the script.
+        gradients: Bytes for all parameters that are trained, if there is a backward.
+        optimizer: The states of its optimizers.
+        inputs: What the function gets beside parameters.
+        forward, backward: The most that each graph holds beside these: its own buffers, for the backward also what the
+            forward has kept for it and the code has not yet let go of.  Gradients of the function's own parameters are
+            not counted again.
+        step: The most that a step of an optimizer makes beside its states.
     """
 
     parameters: int
@@ -63,16 +57,11 @@ def needs_of(
 ) -> Needs:
     """What a function needs.
 
-    Parameters
-    ----------
-    forward, backward
-        The data of its memory plans.
-    parameters, gradients, optimizer
-        Bytes of the whole script; of gradients those that it has after a backward.
-    mine
-        Bytes of the parameters that are inputs of this function, and of their gradients.
-    step
-        Bytes that a step of an optimizer makes beside its states.
+    Args:
+        forward, backward: The data of its memory plans.
+        parameters, gradients, optimizer: Bytes of the whole script; of gradients those that it has after a backward.
+        mine: Bytes of the parameters that are inputs of this function, and of their gradients.
+        step: Bytes that a step of an optimizer makes beside its states.
     """
     given = sum(size for _, size in forward["inputs"])
     own = 0 if backward is None else _peak_with_kept(backward) - mine[1]

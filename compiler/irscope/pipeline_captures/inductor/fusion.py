@@ -49,14 +49,10 @@ class Accepted:
 class FusionLog:
     """What one schedule's fusion came to.
 
-    Parameters
-    ----------
-    nodes
-        The scheduler's nodes after fusion.
-    reasons
-        The reason for every pair that was refused; the last one if it was refused again.
-    refusals
-        How often each reason was given.
+    Args:
+        nodes: The scheduler's nodes after fusion.
+        reasons: The reason for every pair that was refused; the last one if it was refused again.
+        refusals: How often each reason was given.
     """
 
     nodes: Any = ()

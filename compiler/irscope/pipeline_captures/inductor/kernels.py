@@ -57,14 +57,10 @@ class Kernels:
     ) -> list[Kernel]:
         """Output code was written; writes a stage for each kernel that it defines and returns all that it calls.
 
-        Parameters
-        ----------
-        output_code
-            The id of its stage.
-        sources
-            The kernels, if they are not in the text.
-        kind
-            The kind of its stage.
+        Args:
+            output_code: The id of its stage.
+            sources: The kernels, if they are not in the text.
+            kind: The kind of its stage.
         """
         # C++ kernels have no comments, and PyTorch tells the stacks only when they have been compiled.
         origins = origins_from_comments(text, self.dynamo_graph(compile))

@@ -37,22 +37,14 @@ _Shape = tuple[tuple[str, ...], tuple[int, ...]]
 class PassRun:
     """One run of a pass.
 
-    Parameters
-    ----------
-    seconds
-        What it took, without the capture.
-    subgraph
-        The graph module below the outermost one that it ran over; empty for the outermost.
-    added, removed, changed
-        Names of nodes.  ``changed`` have another target or other arguments.
-    moved
-        Whether others changed places.
-    text
-        The graph after it, printed as PyTorch does; None if it changed nothing.
-    nodes
-        How many nodes that graph has, the outermost alone.
-    data
-        What is known about the nodes that it added or changed.
+    Args:
+        seconds: What it took, without the capture.
+        subgraph: The graph module below the outermost one that it ran over; empty for the outermost.
+        added, removed, changed: Names of nodes.  ``changed`` have another target or other arguments.
+        moved: Whether others changed places.
+        text: The graph after it, printed as PyTorch does; None if it changed nothing.
+        nodes: How many nodes that graph has, the outermost alone.
+        data: What is known about the nodes that it added or changed.
     """
 
     name: str
@@ -78,13 +70,10 @@ class PassRun:
 class Phase:
     """The passes of one kind over one graph.
 
-    Parameters
-    ----------
-    stage
-        The stage whose versions they make.
-    by_text
-        Whether nodes are compared by the names of what they are given: a pass makes a new graph of other nodes with
-        the same names.
+    Args:
+        stage: The stage whose versions they make.
+        by_text: Whether nodes are compared by the names of what they are given: a pass makes a new graph of other nodes
+            with the same names.
     """
 
     stage: str
@@ -99,16 +88,12 @@ class Phase:
 class PassWatcher:
     """Hears of every pass.
 
-    Parameters
-    ----------
-    receive
-        Gets each phase when its passes are done, or when one of them failed.
-    describe
-        The data of some nodes of a graph module.
-    guarded
-        Keeps what goes wrong here away from PyTorch.
-    version
-        Gets the graph module before the passes of a stage (stage, None, module), and after each that changed it.
+    Args:
+        receive: Gets each phase when its passes are done, or when one of them failed.
+        describe: The data of some nodes of a graph module.
+        guarded: Keeps what goes wrong here away from PyTorch.
+        version: Gets the graph module before the passes of a stage (stage, None, module), and after each that changed
+            it.
     """
 
     def __init__(

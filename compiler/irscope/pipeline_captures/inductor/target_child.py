@@ -103,16 +103,11 @@ def work(
 ) -> None:
     """All that the child does.
 
-    Parameters
-    ----------
-    compile
-        The name of the script's own compile.
-    file
-        Where the lines go; a binary file.
-    compile_program
-        Compiles a copy of the program, once this process has become one with the device.
-    seconds
-        How long kernels may be compiled; None: they are not wanted.
+    Args:
+        compile: The name of the script's own compile.
+        file: Where the lines go; a binary file.
+        compile_program: Compiles a copy of the program, once this process has become one with the device.
+        seconds: How long kernels may be compiled; None: they are not wanted.
     """
     _be_quiet()
     started, imported = time.monotonic(), set(sys.modules)

@@ -14,12 +14,9 @@ from irscope.vocabulary.records import dataclass
 class TargetChoices:
     """See `irscope.internals.tuning_hooks.Replay`.
 
-    Parameters
-    ----------
-    known
-        What the real device has chosen.
-    configs
-        By the name of an operator or kernel the number of the choice that the user wants; empty name: of all.
+    Args:
+        known: What the real device has chosen.
+        configs: By the name of an operator or kernel the number of the choice that the user wants; empty name: of all.
     """
 
     target: Target

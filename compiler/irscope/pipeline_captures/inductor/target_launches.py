@@ -49,12 +49,9 @@ class Launches:
 def compile_kernel(book: RunBook, compile: str, place: Origin, compile_it: Callable[[], Any]) -> None:
     """In a child that has become the target: compiles a kernel and writes its source and its stages.
 
-    Parameters
-    ----------
-    compile
-        The ID of its compile for this target.
-    place
-        The line that launches it.
+    Args:
+        compile: The ID of its compile for this target.
+        place: The line that launches it.
 
     Raises what Triton raises.
     """

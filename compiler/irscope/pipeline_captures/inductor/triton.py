@@ -22,22 +22,14 @@ _FIRST_PLACE = re.compile(r'#loc = loc\("([^"]+)":\d+:\d+\)')
 class TritonKernel:
     """A compiled kernel.
 
-    Parameters
-    ----------
-    name
-        For one of Inductor's, its name in the output code; else its function's name.
-    files
-        What Triton kept: kind (``ttir``, ``ptx``, ``cubin``, ``json``, …) → path.
-    source_file
-        The file that the locations in the stages name.
-    config
-        Block sizes and warps that Inductor chose, as printed; empty for a kernel that Inductor did not compile.
-    configs
-        Between how many of them Inductor still has to choose, by timing; 1 when it is decided.
-    options
-        All of its configurations, as printed, where they are known.
-    facts
-        What loading the binary told: registers and spills of a thread, bytes of shared memory.
+    Args:
+        name: For one of Inductor's, its name in the output code; else its function's name.
+        files: What Triton kept: kind (``ttir``, ``ptx``, ``cubin``, ``json``, …) → path.
+        source_file: The file that the locations in the stages name.
+        config: Block sizes and warps that Inductor chose, as printed; empty for a kernel that Inductor did not compile.
+        configs: Between how many of them Inductor still has to choose, by timing; 1 when it is decided.
+        options: All of its configurations, as printed, where they are known.
+        facts: What loading the binary told: registers and spills of a thread, bytes of shared memory.
     """
 
     name: str
@@ -53,12 +45,9 @@ class TritonKernel:
 class LaunchedKernel:
     """A kernel that was compiled because the script, or a library, launched it outside of compiled code.
 
-    Parameters
-    ----------
-    text
-        The function with its decorators, as it is in its file from ``line`` on.
-    seconds
-        What it took; almost 0 with ``cache_hit``.
+    Args:
+        text: The function with its decorators, as it is in its file from ``line`` on.
+        seconds: What it took; almost 0 with ``cache_hit``.
     """
 
     kernel: TritonKernel

@@ -53,14 +53,11 @@ def lowered_stages(
 ) -> list[LoweredStage]:
     """All that Triton kept of a kernel.
 
-    Parameters
-    ----------
-    stage, text
-        The stage of the kernel's source and its text, in which the line tables count.
-    first_line
-        The line of the source file at which the text begins; None: the file holds the text, after empty lines.
-    has_texts
-        Whether the texts are wanted; else only the facts about the binary.
+    Args:
+        stage, text: The stage of the kernel's source and its text, in which the line tables count.
+        first_line: The line of the source file at which the text begins; None: the file holds the text, after empty
+            lines.
+        has_texts: Whether the texts are wanted; else only the facts about the binary.
 
     Raises LookupError if Triton kept no stage of it.
     """

@@ -25,10 +25,8 @@ def choices_of(store: Store, devices: tuple[str, ...]) -> Choices | None:
 
     What is not as expected is left out: the store may come from elsewhere.
 
-    Parameters
-    ----------
-    devices
-        Names as PyTorch reports them.
+    Args:
+        devices: Names as PyTorch reports them.
 
     Returns None if no run was on one of them.
     """

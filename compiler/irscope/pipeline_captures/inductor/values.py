@@ -22,14 +22,10 @@ WHAT = "values of nodes"
 class CallWatcher:
     """Follows compilations and calls.
 
-    Parameters
-    ----------
-    begins
-        Returns the compile that a graph belongs to; None if it is of no interest.
-    called
-        Gets the compiled graph, the list of its inputs and a function that runs it; returns what that returned.
-    guarded
-        Keeps what goes wrong here away from PyTorch.
+    Args:
+        begins: Returns the compile that a graph belongs to; None if it is of no interest.
+        called: Gets the compiled graph, the list of its inputs and a function that runs it; returns what that returned.
+        guarded: Keeps what goes wrong here away from PyTorch.
     """
 
     def __init__(

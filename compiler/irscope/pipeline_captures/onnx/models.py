@@ -23,12 +23,10 @@ RANDOM = frozenset(
 class ModelReader:
     """Reads the models of one compile.
 
-    Parameters
-    ----------
-    frames
-        Keeps the frames of stack traces that were read once.
-    values
-        Name of an initializer, an input or an output in the model → the node of the exported program that it is.
+    Args:
+        frames: Keeps the frames of stack traces that were read once.
+        values: Name of an initializer, an input or an output in the model → the node of the exported program that it
+            is.
     """
 
     def __init__(self, frames: NodeWriter, values: dict[str, str]) -> None:
@@ -38,10 +36,8 @@ class ModelReader:
     def read(self, model: Any, shapes: dict[str, Tensor] | None = None) -> list[Operation]:
         """The operations of a model, an ``onnx_ir.Model``.
 
-        Parameters
-        ----------
-        shapes
-            What is known about the first result of nodes by name, for those whose model does not say it.
+        Args:
+            shapes: What is known about the first result of nodes by name, for those whose model does not say it.
         """
         graph = model.graph
         inputs = [value for value in graph.inputs if not value.is_initializer()]

@@ -28,12 +28,9 @@ _LARGE = 4096
 class NodeRun:
     """A node that ran.
 
-    Parameters
-    ----------
-    microseconds
-        The median of the runs.
-    value
-        Its first result.
+    Args:
+        microseconds: The median of the runs.
+        value: Its first result.
     """
 
     name: str
@@ -48,14 +45,10 @@ class Sessions:
     """The sessions of one model: one for each of the runtime's optimization levels, whose graph alone is wanted, and the
     one with all optimizations, which runs.
 
-    Parameters
-    ----------
-    model
-        The model, or the path of its file.
-    folder
-        Where the runtime writes its graphs and its profile.
-    devices
-        The types of devices of the program's tensors.
+    Args:
+        model: The model, or the path of its file.
+        folder: Where the runtime writes its graphs and its profile.
+        devices: The types of devices of the program's tensors.
     """
 
     model: bytes | str
@@ -97,10 +90,8 @@ def profile(session: Any, run: Callable[[], object]) -> list[NodeRun]:
 
     Afterwards it keeps no times any more, also where this raises.
 
-    Parameters
-    ----------
-    run
-        Runs the session once.
+    Args:
+        run: Runs the session once.
     """
     try:
         for _ in range(RUNS + 1):

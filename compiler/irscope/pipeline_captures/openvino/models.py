@@ -25,14 +25,10 @@ _DTYPES = {
 class Layer:
     """A layer of a model.
 
-    Parameters
-    ----------
-    fused
-        The names of its layers, as far as OpenVINO kept them.
-    inputs
-        Name and number of the result of the layers that it takes.
-    traced
-        The nodes of the program that may have made its first result, by what OpenVINO calls this.
+    Args:
+        fused: The names of its layers, as far as OpenVINO kept them.
+        inputs: Name and number of the result of the layers that it takes.
+        traced: The nodes of the program that may have made its first result, by what OpenVINO calls this.
     """
 
     name: str
@@ -99,10 +95,8 @@ def _tensor(port: ElementTree.Element) -> Tensor:
 class ModelReader:
     """Turns the models of one compile into operations, each with what it came from in the graph before.
 
-    Parameters
-    ----------
-    program
-        The operations of the program that was converted.
+    Args:
+        program: The operations of the program that was converted.
     """
 
     def __init__(self, program: Sequence[Operation]) -> None:

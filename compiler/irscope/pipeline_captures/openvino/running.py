@@ -12,12 +12,10 @@ from irscope.pipeline_captures.export.in_place import draws_random_numbers
 class Runnable:
     """A compiled model with the arguments and results of the program.
 
-    Parameters
-    ----------
-    model
-        The converted model.  Its inputs get the sizes of the exported program, and those that nothing uses are removed.
-    module
-        The graph module that was converted: its inputs are the leaves of the arguments, in their order.
+    Args:
+        model: The converted model.  Its inputs get the sizes of the exported program, and those that nothing uses are
+            removed.
+        module: The graph module that was converted: its inputs are the leaves of the arguments, in their order.
     """
 
     def __init__(self, model: Any, module: Any, exported: Any) -> None:
@@ -53,10 +51,8 @@ class Runnable:
 def unlike(model: Any, runnable: Runnable, core: Any) -> str:
     """Why a model would not compute what the program computes; empty if it does.
 
-    Parameters
-    ----------
-    core
-        The program in core ATen, which has no dropout but that of training; OpenVINO leaves that out.
+    Args:
+        core: The program in core ATen, which has no dropout but that of training; OpenVINO leaves that out.
     """
     types = {output.get_element_type().get_type_name() for op in model.get_ops() for output in op.outputs()}
     if "f64" in types:

@@ -27,10 +27,8 @@ class PassDump:
 class KernelDump:
     """A module of LLVM IR, before and after LLVM's passes, and its object file; empty or None if it is missing.
 
-    Parameters
-    ----------
-    functions
-        The functions that it defines.
+    Args:
+        functions: The functions that it defines.
     """
 
     name: str

@@ -21,12 +21,9 @@ def is_plain(inputs: list[Input]) -> bool:
 class Executable:
     """Calls what XLA made with the tensors of PyTorch.
 
-    Parameters
-    ----------
-    compiled
-        JAX's executable; it takes the tensors among ``inputs``, in their order.
-    exported
-        The exported program, which says what it returns.
+    Args:
+        compiled: JAX's executable; it takes the tensors among ``inputs``, in their order.
+        exported: The exported program, which says what it returns.
     """
 
     def __init__(self, jax: Torchax, compiled: Callable[..., Any], inputs: list[Input], exported: Any) -> None:

@@ -40,12 +40,10 @@ class UnsupportedOperatorError(Exception):
 class Input:
     """An input of an exported program with its value: of a parameter, a buffer, a constant or an argument.
 
-    Parameters
-    ----------
-    number
-        Among the leaves of the arguments; -1 if it is none of them.
-    is_used
-        Whether the program computes anything from it.  A weight that is tied to another one has only one of the names.
+    Args:
+        number: Among the leaves of the arguments; -1 if it is none of them.
+        is_used: Whether the program computes anything from it.  A weight that is tied to another one has only one of
+            the names.
     """
 
     name: str
@@ -196,12 +194,9 @@ class Torchax:
     ) -> Callable[..., Any]:
         """A function of the tensors among the inputs, for `jax.jit`; it gives all outputs of the graph.
 
-        Parameters
-        ----------
-        place_of
-            The user's file and line of a node.
-        name
-            What it is called in the texts of JAX.
+        Args:
+            place_of: The user's file and line of a node.
+            name: What it is called in the texts of JAX.
         """
         tensors = [one.name for one in inputs if isinstance(one.value, self._torch.Tensor)]
         constants = {one.name: one.value for one in inputs if one.name not in set(tensors)}

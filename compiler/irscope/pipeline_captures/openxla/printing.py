@@ -41,14 +41,10 @@ class Origin:
 class Memory:
     """What the graphs of one program share.
 
-    Parameters
-    ----------
-    origins
-        The nodes of the program by name.
-    node_of
-        The node that an instruction came from, by its ``op_name``; empty if none is known.
-    number, program
-        The numbers of the graphs of HLO, which keep names, and of the program (`irscope.ir.nodes`).
+    Args:
+        origins: The nodes of the program by name.
+        node_of: The node that an instruction came from, by its ``op_name``; empty if none is known.
+        number, program: The numbers of the graphs of HLO, which keep names, and of the program (`irscope.ir.nodes`).
     """
 
     origins: Mapping[str, Origin]
@@ -74,12 +70,9 @@ class PrintedHlo(WrittenGraph):
 def printed(module: Module, memory: Memory, is_first: bool = False, passed: str = "") -> PrintedHlo:
     """A module as text and data.
 
-    Parameters
-    ----------
-    is_first
-        It is the module before optimizations, which comes from StableHLO; the others come from it.
-    passed
-        The pass that made it.
+    Args:
+        is_first: It is the module before optimizations, which comes from StableHLO; the others come from it.
+        passed: The pass that made it.
     """
     reader = _Reader(module, memory, is_first)
     operations = reader.operations()
@@ -111,10 +104,8 @@ class _Reader:
     def _computation(self, name: str, given: list[str], above: str) -> str:
         """Reads what a computation does, for these operands; gives the node of its result.
 
-        Parameters
-        ----------
-        above
-            The ``op_name`` of the instruction that calls it: what is in it and has none comes from that.
+        Args:
+            above: The ``op_name`` of the instruction that calls it: what is in it and has none comes from that.
         """
         written: dict[str, str] = {}
         root = ""

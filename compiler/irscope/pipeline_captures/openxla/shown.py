@@ -39,16 +39,11 @@ _DISASSEMBLERS = ("llvm-objdump", "objdump")
 class Above:
     """The graph that XLA's texts came from.
 
-    Parameters
-    ----------
-    number
-        Number of that graph, as `NodeWriter` counts.
-    origins
-        What is known about its nodes.
-    inputs
-        The nodes that are inputs.
-    node_of
-        The node that an ``op_name`` of XLA names; empty if there is none.
+    Args:
+        number: Number of that graph, as `NodeWriter` counts.
+        origins: What is known about its nodes.
+        inputs: The nodes that are inputs.
+        node_of: The node that an ``op_name`` of XLA names; empty if there is none.
     """
 
     number: int

@@ -42,10 +42,8 @@ def stablehlo_lines(text: str, above: Lines, node_of: Callable[[str], str]) -> t
 
     What a separate function computes came from all calls of it.
 
-    Parameters
-    ----------
-    above
-        The lines of the jaxpr with their nodes.
+    Args:
+        above: The lines of the jaxpr with their nodes.
     """
     defined = {match["name"]: match["scope"] for row in text.split("\n") if (match := _DEFINED.match(row))}
     jaxpr = defaultdict(list)

@@ -32,10 +32,8 @@ class TrainingInPlace(InPlace):
 class TrainingStep:
     """Calls the forward that XLA made; autograd calls the backward.
 
-    Parameters
-    ----------
-    forward, backward
-        The executables of `Torchax.training`.
+    Args:
+        forward, backward: The executables of `Torchax.training`.
     """
 
     def __init__(

@@ -16,22 +16,15 @@ _ORIGINAL, _MASK = "_orig", "_mask"
 class Sparsity:
     """The zeros of one parameter, with its mask applied.
 
-    Parameters
-    ----------
-    name
-        In the module: ``layers.0.weight``.
-    shape
-        Its sizes.
-    zeros
-        How many elements are zero.
-    slices
-        By dimension how many slices are zero as a whole, where there are any.
-    is_structured
-        Whether all its zeros are in such slices of one dimension.
-    fits_two_of_four
-        Whether each four elements in a row have two zeros at least; None if rows cannot be divided into fours.
-    mask
-        The node that multiplies by its mask, or the mask's own; empty if it has none.
+    Args:
+        name: In the module: ``layers.0.weight``.
+        shape: Its sizes.
+        zeros: How many elements are zero.
+        slices: By dimension how many slices are zero as a whole, where there are any.
+        is_structured: Whether all its zeros are in such slices of one dimension.
+        fits_two_of_four: Whether each four elements in a row have two zeros at least; None if rows cannot be divided
+            into fours.
+        mask: The node that multiplies by its mask, or the mask's own; empty if it has none.
     """
 
     name: str
@@ -54,10 +47,8 @@ class Sparsity:
 def sparsities(tensors: Iterable[tuple[str, str, Any]]) -> list[Sparsity]:
     """What is known about each parameter.
 
-    Parameters
-    ----------
-    tensors
-        The inputs of a graph: the node, the name in the module, and the tensor.
+    Args:
+        tensors: The inputs of a graph: the node, the name in the module, and the tensor.
     """
     torch: Any = sys.modules["torch"]
     by_name = {name: (node, tensor) for node, name, tensor in tensors}

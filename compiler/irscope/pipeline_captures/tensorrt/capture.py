@@ -109,10 +109,9 @@ class TensorRtCapture(ExportCapture):
 def parts_of(partitioned: Any, known: dict[str, str]) -> list[Part]:
     """The parts of a module that the partitioner cut, in the order in which they run.
 
-    Parameters
-    ----------
-    known
-        The names of the operations that were there before; what the partitioner adds between its parts is left out.
+    Args:
+        known: The names of the operations that were there before; what the partitioner adds between its parts is left
+            out.
     """
     inside: dict[str, tuple[str, ...]] = {}
     for name, child in partitioned.named_children():

@@ -22,12 +22,9 @@ _LONGEST = 300
 class Part:
     """Neighbours that run together, in one engine or in PyTorch.
 
-    Parameters
-    ----------
-    name
-        The partitioner's name of the submodule; empty if it left the operations where they were.
-    nodes
-        The names of its operations.
+    Args:
+        name: The partitioner's name of the submodule; empty if it left the operations where they were.
+        nodes: The names of its operations.
     """
 
     name: str
@@ -39,16 +36,11 @@ class Part:
 class Stay:
     """Why an operation stays with PyTorch.
 
-    Parameters
-    ----------
-    code
-        One of the codes above.
-    why
-        A few words, as a comment has them.
-    said
-        What Torch-TensorRT logged about it; empty if it logged nothing.
-    is_told
-        Whether it has a finding: of a block that is too small the first operation has one.
+    Args:
+        code: One of the codes above.
+        why: A few words, as a comment has them.
+        said: What Torch-TensorRT logged about it; empty if it logged nothing.
+        is_told: Whether it has a finding: of a block that is too small the first operation has one.
     """
 
     code: str
@@ -61,16 +53,11 @@ class Stay:
 class DryRun:
     """All that is said of a program.
 
-    Parameters
-    ----------
-    targets
-        Name of each operation → its operator.
-    parts
-        In the order in which they run.
-    stays
-        Name of each operation that stays with PyTorch → why.
-    smallest
-        How many operators an engine has at least.
+    Args:
+        targets: Name of each operation → its operator.
+        parts: In the order in which they run.
+        stays: Name of each operation that stays with PyTorch → why.
+        smallest: How many operators an engine has at least.
     """
 
     version: str
@@ -86,10 +73,9 @@ def stays_of(
 ) -> dict[str, Stay]:
     """Why each operation outside of the engines is not in one.
 
-    Parameters
-    ----------
-    blocks
-        The parts if an engine may have a single operator: those that are engines there and not in ``parts`` are too small.
+    Args:
+        blocks: The parts if an engine may have a single operator: those that are engines there and not in ``parts`` are
+            too small.
     """
     taken = {name for part in parts if part.is_engine for name in part.nodes}
     block_of = {name: block for block in blocks if block.is_engine for name in block.nodes}

@@ -41,12 +41,9 @@ def step_of(name: str, graph: Any, nodes: NodeWriter) -> Step:
 class Steps:
     """What the script did to a graph module.
 
-    Parameters
-    ----------
-    quantizer
-        The class of its quantizer; empty if it is not known.
-    function
-        The code of the ``forward`` that was exported; None if it is not known.
+    Args:
+        quantizer: The class of its quantizer; empty if it is not known.
+        function: The code of the ``forward`` that was exported; None if it is not known.
     """
 
     made: tuple[Step, ...] = ()
@@ -58,10 +55,8 @@ class Steps:
 class StepsOfScript:
     """Sees the steps that a script takes, and keeps them as long as the graph module that they led to.
 
-    Parameters
-    ----------
-    is_ours
-        Whether irscope takes the steps just now.
+    Args:
+        is_ours: Whether irscope takes the steps just now.
     """
 
     book: RunBook

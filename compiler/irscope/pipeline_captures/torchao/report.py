@@ -20,16 +20,11 @@ _WEIGHTY = ("linear", "conv", "matmul", "bmm", "mm", "attention", "embedding", "
 class Operation:
     """An operation of the converted program.
 
-    Parameters
-    ----------
-    node, operator
-        Its name in the graph and what it calls.
-    why
-        Why it computes with floating-point numbers; empty if it is quantized.
-    code
-        The same as a code; empty if it is quantized.
-    is_weighty
-        Whether most of a model's work is in operations of its kind.
+    Args:
+        node, operator: Its name in the graph and what it calls.
+        why: Why it computes with floating-point numbers; empty if it is quantized.
+        code: The same as a code; empty if it is quantized.
+        is_weighty: Whether most of a model's work is in operations of its kind.
     """
 
     node: str
@@ -49,10 +44,8 @@ Stack = list[tuple[str, int]]
 def operations_of(graph: Any, quantizer: str = X86) -> list[Operation]:
     """The operations of a converted program that compute, in their order.
 
-    Parameters
-    ----------
-    quantizer
-        The class that chose what is quantized; empty if it is not known.
+    Args:
+        quantizer: The class that chose what is quantized; empty if it is not known.
     """
     return [_operation(node, quantizer) for node in graph.graph.nodes if _computes(node)]
 
@@ -118,10 +111,8 @@ def report_text(operations: list[Operation]) -> str:
 class WithWeight:
     """A module with a weight.
 
-    Parameters
-    ----------
-    quantized
-        The class of the quantized tensor; empty if it is a plain one.
+    Args:
+        quantized: The class of the quantized tensor; empty if it is a plain one.
     """
 
     name: str
@@ -161,10 +152,8 @@ def left_by_quantize(rows: list[WithWeight], data: Any) -> list[tuple[Operation,
     """The operations in a graph of Dynamo's with much of the work that compute with plain weights of such modules,
     each with the lines that it came from, outermost first.
 
-    Parameters
-    ----------
-    data
-        What is kept of the graph (`irscope.ir.nodes`).
+    Args:
+        data: What is kept of the graph (`irscope.ir.nodes`).
     """
     plain = {one.name: one for one in rows if not one.quantized}
     found = []
@@ -207,10 +196,8 @@ def fused_text(code: str, is_frozen: bool) -> str:
     """The stage: the library calls of output code that compute with integers, those that do not, and generated kernels
     that quantize or dequantize.
 
-    Parameters
-    ----------
-    is_frozen
-        Whether the code was compiled with parameters as constants, which integer operators need.
+    Args:
+        is_frozen: Whether the code was compiled with parameters as constants, which integer operators need.
     """
     calls = Counter(found["operator"] or found["kernel"] for found in _CALL.finditer(code))
     integer = {name: count for name, count in calls.items() if _INTEGER.search(name)}

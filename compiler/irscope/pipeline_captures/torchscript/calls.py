@@ -37,14 +37,10 @@ class Leaf:
 def leaves(graph: Any, module: Any, function: str) -> list[Leaf]:
     """The operations of a graph and of what it calls, in the order in which inlining puts them.
 
-    Parameters
-    ----------
-    graph
-        The graph before inlining.
-    module
-        The TorchScript module that its first input is; None for a function.
-    function
-        The name of the function or method.
+    Args:
+        graph: The graph before inlining.
+        module: The TorchScript module that its first input is; None for a function.
+        function: The name of the function or method.
     """
     return list(_leaves(graph, module, function, (), _DEEPEST))
 

@@ -23,14 +23,11 @@ GUARDED = "guardDifferentiableGraph"
 class Logged:
     """A graph of the log.
 
-    Parameters
-    ----------
-    title
-        The pass that made it, or one of the constants above.
-    inputs
-        The names of its inputs; the numbers in them are others in each copy of the graph.
-    executor
-        Which executor logged it.  Each has one graph; that of the program has others for parts that it falls back to.
+    Args:
+        title: The pass that made it, or one of the constants above.
+        inputs: The names of its inputs; the numbers in them are others in each copy of the graph.
+        executor: Which executor logged it.  Each has one graph; that of the program has others for parts that it falls
+            back to.
     """
 
     title: str

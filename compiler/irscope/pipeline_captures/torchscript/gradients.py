@@ -25,14 +25,10 @@ _PART = "prim::DifferentiableGraph"
 class Derived:
     """A part of a graph that was differentiated.
 
-    Parameters
-    ----------
-    backward, forward
-        Both halves of it, as logged.
-    whole
-        The whole graph before, as logged.
-    printed
-        The same, as printed.
+    Args:
+        backward, forward: Both halves of it, as logged.
+        whole: The whole graph before, as logged.
+        printed: The same, as printed.
     """
 
     backward: Logged
@@ -44,10 +40,8 @@ class Derived:
 def learn_gradient(part: Derived, memory: Memory) -> PrintedGraph:
     """Prints the backward of a part, with the lines of the forward.
 
-    Parameters
-    ----------
-    memory
-        It learns the stacks of the backward's nodes.
+    Args:
+        memory: It learns the stacks of the backward's nodes.
     """
     graph = parse_script(part.backward.text)
     forward = list(_forward(part))

@@ -26,10 +26,8 @@ _STORE = re.compile(r"^\s*(?P<buffer>\w+)\[.*\] = ")
 class Loops:
     """The loops of one group.
 
-    Parameters
-    ----------
-    lines
-        The number of a line, from 1, and the name of a node of the optimized graph that it computes.
+    Args:
+        lines: The number of a line, from 1, and the name of a node of the optimized graph that it computes.
     """
 
     text: str
@@ -39,12 +37,9 @@ class Loops:
 def loops_of(text: str, graph: PrintedGraph) -> Iterator[Loops]:
     """The loops of the groups in an optimized graph.  Raises RuntimeError for a group that the fuser cannot compile.
 
-    Parameters
-    ----------
-    text
-        The graph as logged.
-    graph
-        The same, as printed.
+    Args:
+        text: The graph as logged.
+        graph: The same, as printed.
     """
     parsed = parse_script(text)
     statements = [one for one in parsed.statements() if one.kind not in PROFILES]
@@ -70,10 +65,8 @@ def _source(text: str, name: str) -> str:
 def lines_of(loops: str, block: Block, names: dict[str, str]) -> list[tuple[int, str]]:
     """Which operations of a group each line of its loops computes.
 
-    Parameters
-    ----------
-    names
-        Value of the group → name of its node in the optimized graph.
+    Args:
+        names: Value of the group → name of its node in the optimized graph.
     """
     buffers: dict[str, str] = {}
     counts: dict[str, int] = defaultdict(int)

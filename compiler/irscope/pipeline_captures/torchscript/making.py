@@ -20,10 +20,8 @@ from irscope.vocabulary.records import dataclass
 class Call:
     """The arguments of a call: its tensors, and the rest.
 
-    Parameters
-    ----------
-    leaves
-        What is in the arguments, without containers; a number is in the place of each tensor.
+    Args:
+        leaves: What is in the arguments, without containers; a number is in the place of each tensor.
     """
 
     tensors: tuple[Any, ...]
@@ -88,12 +86,9 @@ def _is_filled(cell: types.CellType) -> bool:
 class Traced:
     """A traced program.
 
-    Parameters
-    ----------
-    module
-        What ``torch.jit.trace`` gave.  It takes and gives tensors alone.
-    rebuild
-        The result of the program from the tensors that the module gives.
+    Args:
+        module: What ``torch.jit.trace`` gave.  It takes and gives tensors alone.
+        rebuild: The result of the program from the tensors that the module gives.
     """
 
     module: Any
@@ -103,11 +98,9 @@ class Traced:
 def trace(program: Any, call: Call, on_warning: Callable[[str, bool], None]) -> Traced:
     """Traces a call.  Raises whatever the program or the tracer does.
 
-    Parameters
-    ----------
-    on_warning
-        Called on the stack of the line that the tracer warns of, and told whether the value follows from the shapes of
-        the inputs alone.
+    Args:
+        on_warning: Called on the stack of the line that the tracer warns of, and told whether the value follows from
+            the shapes of the inputs alone.
     """
     torch: Any = sys.modules["torch"]
     results: list[Any] = []
@@ -181,10 +174,8 @@ def differentiate(result: Any, program: Any, call: Call) -> None:
     """Runs the backward of a result on its tensors' behalf, without a change of any gradient.  It does nothing if the
     result needs none, or if a parameter has hooks, which would be called once more.
 
-    Parameters
-    ----------
-    call
-        The call that gave the result; its tensors are asked for, too.
+    Args:
+        call: The call that gave the result; its tensors are asked for, too.
     """
     torch: Any = sys.modules["torch"]
     outputs = [one for one in flatten(result)[0] if isinstance(one, torch.Tensor) and one.requires_grad]

@@ -28,12 +28,9 @@ def key_of(kind: str, location: str, scope: str) -> Key:
 class Named:
     """An operation as it was printed.
 
-    Parameters
-    ----------
-    values
-        What TorchScript calls its results.
-    names
-        How it was printed: the operation, and each of its results if they are several.  Empty if it was not.
+    Args:
+        values: What TorchScript calls its results.
+        names: How it was printed: the operation, and each of its results if they are several.  Empty if it was not.
     """
 
     key: Key

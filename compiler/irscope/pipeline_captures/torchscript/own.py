@@ -34,14 +34,10 @@ _FROZEN = ("freeze", "optimize_for_inference")
 class _Made:
     """A TorchScript function or method that the script has made.
 
-    Parameters
-    ----------
-    program
-        The object that the script calls.
-    module
-        The module that has the method; None for a function.
-    compile
-        Its compile; None until a method other than ``forward`` is called.
+    Args:
+        program: The object that the script calls.
+        module: The module that has the method; None for a function.
+        compile: Its compile; None until a method other than ``forward`` is called.
     """
 
     program: Any
@@ -56,12 +52,9 @@ class _Made:
 class OwnPrograms:
     """The programs of one run.
 
-    Parameters
-    ----------
-    begin
-        A new compile of the run, of what is defined at a place: function, file and line.
-    place_of
-        Where a function or module is defined.
+    Args:
+        begin: A new compile of the run, of what is defined at a place: function, file and line.
+        place_of: Where a function or module is defined.
     """
 
     def __init__(self, book: RunBook, begin: Callable[..., Compile], place_of: Callable[[Any], Place]) -> None:
@@ -73,12 +66,9 @@ class OwnPrograms:
     def made(self, name: str, given: tuple[Any, ...], made: Any, caller: types.FrameType) -> None:
         """The script has called a function of ``torch.jit``.
 
-        Parameters
-        ----------
-        name
-            Name of that function.
-        given
-            Its arguments.
+        Args:
+            name: Name of that function.
+            given: Its arguments.
         """
         jit: Any = sys.modules["torch"].jit
         if self._is_at_work or not isinstance(made, (jit.ScriptFunction, jit.ScriptModule)):
@@ -148,10 +138,8 @@ class OwnPrograms:
     def _show(self, found: _Made, source: _Made | None = None) -> None:
         """Writes the graphs that are there before the first call.  The script's own graph stays as it is.
 
-        Parameters
-        ----------
-        source
-            What was frozen, if this is a frozen module.
+        Args:
+            source: What was frozen, if this is a frozen module.
         """
         assert found.compile is not None
         shown = found.shown = Shown(

@@ -7,6 +7,7 @@ used, and what the profiler puts around values is left out.
 
 from __future__ import annotations
 
+import ast
 import keyword
 import math
 import re
@@ -25,7 +26,6 @@ from irscope.ir.torchscript import (
     tensor_type,
 )
 from irscope.pipeline_captures.torchscript.lines import Frames, lines_of_added
-from irscope.pipeline_captures.torchscript.literals import literal
 from irscope.pipeline_captures.torchscript.naming import PROFILES, Key, Named, identity, inherited, key_of
 from irscope.vocabulary.records import dataclass
 
@@ -41,14 +41,10 @@ _HOLDER = "program"
 class Memory:
     """What the graphs of one compile share.
 
-    Parameters
-    ----------
-    frames
-        The stack of operations by what they keep in each graph.
-    is_user
-        Whether a file is the user's.
-    line_of
-        The text of a line.
+    Args:
+        frames: The stack of operations by what they keep in each graph.
+        is_user: Whether a file is the user's.
+        line_of: The text of a line.
     """
 
     is_user: Callable[[str], bool]
@@ -83,11 +79,9 @@ class PrintedGraph(WrittenGraph):
 def printed(graph: ScriptGraph, memory: Memory, before: PrintedGraph | None = None) -> PrintedGraph:
     """A graph as text and data.  Nodes have the names that they have in earlier graphs of the same memory.
 
-    Parameters
-    ----------
-    before
-        The graph before the pass that made this one.  An operation that a pass adds has no line of its own
-        (`irscope.pipeline_captures.torchscript.lines`).
+    Args:
+        before: The graph before the pass that made this one.  An operation that a pass adds has no line of its own
+            (`irscope.pipeline_captures.torchscript.lines`).
     """
     found = _Printer(graph, memory, before).print()
     added = {} if before is None else lines_of_added(before, found)
@@ -367,3 +361,26 @@ def _of_location(location: str) -> Frames:
     if match is None or match["file"].startswith("<"):
         return ()
     return ((match["file"], int(match["line"]), "forward"),)
+
+
+def literal(type_: str, attributes: str) -> str | None:
+    """What is written for a constant; None for a tensor that is more than a number."""
+    if not attributes:
+        return "None"
+    written = attributes.partition("=")[2]
+    if tensor_type(type_) is not None or type_ == "Tensor":
+        number = re.fullmatch(r"\{(.*)\}", written)
+        return number[1] if number and _is_literal(number[1]) else "torch.tensor(...)"
+    if annotated := re.fullmatch(r"annotate\(.*?\], (\[.*\])\)", written):
+        written = annotated[1]
+    if attributes.startswith('name="'):  # a function
+        written = attributes.removeprefix("name=").partition(",")[0]
+    return written if _is_literal(written) else repr(written)
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True

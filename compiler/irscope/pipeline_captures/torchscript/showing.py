@@ -39,10 +39,8 @@ _RUNS = 3
 class Shown:
     """The stages of one program.
 
-    Parameters
-    ----------
-    memory
-        That of the program that this one was made from.
+    Args:
+        memory: The one of the program that this one was made from.
     """
 
     def __init__(self, book: RunBook, compile: str, memory: Memory | None = None) -> None:
@@ -65,12 +63,9 @@ class Shown:
     def show_inlined(self, graph: Any, calls: Sequence[Leaf], before: PrintedGraph | None = None) -> PrintedGraph:
         """Writes the inlined graph.
 
-        Parameters
-        ----------
-        calls
-            The operations before inlining, with the lines of all calls to them (`torchscript.calls`).
-        before
-            The graph that this one was made from, if it is a frozen one.
+        Args:
+            calls: The operations before inlining, with the lines of all calls to them (`torchscript.calls`).
+            before: The graph that this one was made from, if it is a frozen one.
         """
         parsed = parse_script(str(graph))
         first = printed(parsed, self.memory, before)
@@ -103,14 +98,10 @@ class Shown:
         """Runs a program on copies of its inputs, writes what the executor's passes make of it, and returns whether it
         works.
 
-        Parameters
-        ----------
-        inputs
-            What TorchScript calls the inputs of the program's graph.
-        before
-            The graph before all passes.
-        run
-            Calls the program.
+        Args:
+            inputs: What TorchScript calls the inputs of the program's graph.
+            before: The graph before all passes.
+            run: Calls the program.
         """
         log, backward = list[str](), list[str]()
         try:

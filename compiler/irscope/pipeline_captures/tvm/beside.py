@@ -28,10 +28,8 @@ class NotDoneError(Exception):
 class Beside:
     """A fork that does some work.
 
-    Parameters
-    ----------
-    work
-        Runs in the fork; gives what JSON can hold.  Its output goes nowhere.
+    Args:
+        work: Runs in the fork; gives what JSON can hold.  Its output goes nowhere.
     """
 
     def __init__(self, work: Callable[[], Any]) -> None:

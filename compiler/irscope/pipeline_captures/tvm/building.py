@@ -25,16 +25,12 @@ _CONTAINERS = ("sequential", "_pipeline")
 class Passes:
     """What the passes did.
 
-    Parameters
-    ----------
-    relax
-        Passes that changed the whole module, with its text after them; what functions of TIR compute is left out.
-    module
-        The module after the last of them; None before the first.
-    functions, lowered
-        The text of each function of TIR as Relax calls it, and after the passes of TIR.
-    beside
-        Makes `Lower` in a fork; None before the passes of TIR are done.
+    Args:
+        relax: Passes that changed the whole module, with its text after them; what functions of TIR compute is left
+            out.
+        module: The module after the last of them; None before the first.
+        functions, lowered: The text of each function of TIR as Relax calls it, and after the passes of TIR.
+        beside: Makes `Lower` in a fork; None before the passes of TIR are done.
     """
 
     relax: list[tuple[str, str]] = field(default_factory=list)
@@ -48,14 +44,10 @@ class Passes:
 class Lower:
     """What is made of functions of TIR besides the code that runs.
 
-    Parameters
-    ----------
-    versions
-        Functions after passes of TIR that changed them.
-    cuda
-        The CUDA source of functions.
-    missing
-        What there is not → why.
+    Args:
+        versions: Functions after passes of TIR that changed them.
+        cuda: The CUDA source of functions.
+        missing: What there is not → why.
     """
 
     versions: list[TirVersion]

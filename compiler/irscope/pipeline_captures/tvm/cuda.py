@@ -25,10 +25,8 @@ def cuda_sources(functions: Mapping[str, Any]) -> tuple[dict[str, str], dict[str
 
     For a function that TVM runs on the host it is a comment that says so.
 
-    Parameters
-    ----------
-    functions
-        TVM's ``PrimFunc`` by name.
+    Args:
+        functions: TVM's ``PrimFunc`` by name.
     """
     tvm: Any = importlib.import_module("tvm")
     found = {name: _OF_HOST for name, one in functions.items() if one.attrs and _HOST in one.attrs}

@@ -11,12 +11,9 @@ from typing import Any
 class ImportFailedError(Exception):
     """TVM cannot import a program: it lacks these operators, or fails at the last of them.
 
-    Parameters
-    ----------
-    nodes
-        PyTorch's ``torch.fx.Node`` of each; none if TVM failed elsewhere.
-    why
-        What it says; empty if it does not have the operators.
+    Args:
+        nodes: PyTorch's ``torch.fx.Node`` of each; none if TVM failed elsewhere.
+        why: What it says; empty if it does not have the operators.
     """
 
     def __init__(self, nodes: list[Any], why: str) -> None:
@@ -28,12 +25,9 @@ class ImportFailedError(Exception):
 class Imported:
     """A module of Relax.
 
-    Parameters
-    ----------
-    nodes
-        Variable of Relax → name of the node that it came from.
-    parameters
-        The names of what its function takes.
+    Args:
+        nodes: Variable of Relax → name of the node that it came from.
+        parameters: The names of what its function takes.
     """
 
     module: Any

@@ -12,14 +12,10 @@ from irscope.internals.exporting import flatten, unflatten
 class Executable:
     """Calls TVM's virtual machine as the user's program was called.
 
-    Parameters
-    ----------
-    parameters
-        The names of what the function of Relax takes.
-    core
-        The program that was imported.
-    exported
-        The program as it was exported.
+    Args:
+        parameters: The names of what the function of Relax takes.
+        core: The program that was imported.
+        exported: The program as it was exported.
     """
 
     def __init__(self, executable: Any, parameters: tuple[str, ...], core: Any, exported: Any) -> None:

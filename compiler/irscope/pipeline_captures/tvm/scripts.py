@@ -25,12 +25,9 @@ _LONGEST = 120
 class Relax:
     """The graph of a module.
 
-    Parameters
-    ----------
-    called
-        Function of TIR → the names of the operations that call it.
-    left_out
-        Statements that are not read, such as branches.
+    Args:
+        called: Function of TIR → the names of the operations that call it.
+        left_out: Statements that are not read, such as branches.
     """
 
     operations: tuple[Operation, ...]

@@ -30,12 +30,9 @@ _MOST_TOLD = 8
 class Shown:
     """The stages of one compile.
 
-    Parameters
-    ----------
-    module
-        The graph module of the program in core ATen.
-    made_by
-        Variable of Relax → name of the node of that graph that it came from.
+    Args:
+        module: The graph module of the program in core ATen.
+        made_by: Variable of Relax → name of the node of that graph that it came from.
     """
 
     def __init__(

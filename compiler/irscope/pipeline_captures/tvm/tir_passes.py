@@ -14,12 +14,9 @@ _MOST_CHARACTERS = 20_000_000
 class TirVersion:
     """A function of TIR after a pass that changed it.
 
-    Parameters
-    ----------
-    number
-        Number of the pass, among all that ran.
-    is_packed
-        Whether it is from after the pass that gives the function TVM's calling convention.
+    Args:
+        number: Number of the pass, among all that ran.
+        is_packed: Whether it is from after the pass that gives the function TVM's calling convention.
     """
 
     function: str
@@ -34,14 +31,10 @@ def versions_of(
 ) -> tuple[list[TirVersion], list[str]]:
     """The versions of functions, in the order of functions; and the functions whose versions are too many to be kept.
 
-    Parameters
-    ----------
-    functions
-        TVM's ``PrimFunc`` by name, before the first pass.
-    passed
-        The name of each pass, with the module after it.
-    packed
-        The pass that gives functions TVM's calling convention.
+    Args:
+        functions: TVM's ``PrimFunc`` by name, before the first pass.
+        passed: The name of each pass, with the module after it.
+        packed: The pass that gives functions TVM's calling convention.
     """
     is_equal = importlib.import_module("tvm_ffi").structural_equal
     found: list[TirVersion] = []

@@ -41,10 +41,8 @@ class Part:
 class OpenXla:
     """The backend of PyTorch/XLA: it runs a graph of Dynamo's with lazy tensors once, and lets XLA compile that.
 
-    Parameters
-    ----------
-    outside
-        A context in which operations are not the script's.
+    Args:
+        outside: A context in which operations are not the script's.
     """
 
     def __init__(

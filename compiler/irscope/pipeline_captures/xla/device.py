@@ -22,11 +22,9 @@ _DEBUG = "XLA_HLO_DEBUG"
 class TorchXla:
     """The package, with its device in use.
 
-    Parameters
-    ----------
-    folder
-        Where XLA writes what it compiles.  It and the lazy tensors read that from the environment, once; the script's
-        environment is afterwards what it was.
+    Args:
+        folder: Where XLA writes what it compiles.  It and the lazy tensors read that from the environment, once; the
+            script's environment is afterwards what it was.
 
     Raises ImportError if the package is not installed.
     """

@@ -36,10 +36,8 @@ _READS = {
 def add_cut(book: RunBook, cut: Cut, compile: Compile | None, places: list[FramePlace]) -> None:
     """The lazy graph was run in the middle of the program, as at a graph break.
 
-    Parameters
-    ----------
-    compile
-        None: XLA had compiled the same graph for another place.
+    Args:
+        compile: None: XLA had compiled the same graph for another place.
     """
     if cut.is_fallback:
         _add_fallback(book, cut, compile, places)
@@ -57,10 +55,8 @@ def add_cut(book: RunBook, cut: Cut, compile: Compile | None, places: list[Frame
 def add_step(book: RunBook, by: str, compile: Compile | None, places: list[FramePlace]) -> None:
     """The lazy graph was run because the script asks for it.
 
-    Parameters
-    ----------
-    by
-        What of PyTorch/XLA it called; see `asked_by`.
+    Args:
+        by: What of PyTorch/XLA it called; see `asked_by`.
     """
     message = f"The lazy graph ends here: {_ASKS.get(by, f'`{by}` runs what is pending')}."
     explanation = "XLA compiles the operations up to here if it does not know their graph, and runs them."
@@ -72,10 +68,8 @@ def add_not_compiled(
 ) -> None:
     """A program for the backend of PyTorch/XLA gets tensors of the host.
 
-    Parameters
-    ----------
-    program
-        Its name, its file and its first line.
+    Args:
+        program: Its name, its file and its first line.
     """
     function, file, line = program
     node = function_at(file, function, line)

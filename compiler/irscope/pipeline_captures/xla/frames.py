@@ -22,10 +22,8 @@ _RUNNER = os.path.join(os.path.dirname(os.path.dirname(_HERE)), "runner") + os.s
 def program_frames(frames: Iterable[types.FrameType]) -> Frames:
     """File, line and function of the frames below the call of the program, or below the script's, outermost first.
 
-    Parameters
-    ----------
-    frames
-        The stack, innermost first.
+    Args:
+        frames: The stack, innermost first.
     """
     found: list[tuple[str, int, str]] = []
     for frame in frames:
@@ -40,10 +38,8 @@ def program_frames(frames: Iterable[types.FrameType]) -> Frames:
 def asked_by(frames: Iterable[types.FrameType]) -> str:
     """The function of PyTorch/XLA that the user's code called: ``sync``, ``optimizer_step``; ``step`` for its context.
 
-    Parameters
-    ----------
-    frames
-        The stack, innermost first.
+    Args:
+        frames: The stack, innermost first.
     """
     found, is_before = "sync", False
     for frame in frames:

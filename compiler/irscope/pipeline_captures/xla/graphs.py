@@ -10,11 +10,11 @@ from irscope.capture.nodes import NodeWriter
 from irscope.capture.operation_graphs import Operation, files_of, written_graph
 from irscope.capture.run_book import RunBook
 from irscope.pipeline_captures.openxla.dump import Dump
+from irscope.pipeline_captures.openxla.lowering import node_of
 from irscope.pipeline_captures.openxla.printing import Origin
 from irscope.pipeline_captures.openxla.shown import Above, Shown
 from irscope.pipeline_captures.xla import texts
 from irscope.pipeline_captures.xla.device import TorchXla
-from irscope.pipeline_captures.xla.scopes import operation_of
 from irscope.pipelines.xla import stages
 from irscope.protocol import CaptureGap, Compile
 from irscope.usercode.source import digest_of
@@ -77,3 +77,8 @@ class Graphs:
         else:
             book.gap(CaptureGap("lazy IR", f"the graph of {compile.id} was run where nothing was known to need it"))
         shown.put_dump(Dump(self._xla.folder))
+
+
+def operation_of(scope: str) -> str:
+    """The operation of the innermost scope: ``max_pool2d~m.py:7/relu~m.py:7/aten__relu`` → ``relu``; empty if there is none."""
+    return next((node for part in reversed(scope.split("/")) if (node := node_of(part))), "")

@@ -10,17 +10,12 @@ from typing import Any
 class Modules:
     """Keeps the path and the class of the modules that are being called, the innermost last.
 
-    Parameters
-    ----------
-    root
-        The module whose paths are given; None: those of the outermost module that is called.
+    Args:
+        root: The module whose paths are given; None: those of the outermost module that is called.
 
-    Attributes
-    ----------
-    stack
-        Path and class of each.
-    on_root
-        Called with the outermost module before it runs.
+    Attributes:
+        stack: Path and class of each.
+        on_root: Called with the outermost module before it runs.
     """
 
     def __init__(self, root: Any = None) -> None:

@@ -32,10 +32,8 @@ class Segment:
 class LazyProgram:
     """A program that is run with lazy tensors again and again.
 
-    Parameters
-    ----------
-    new_frame
-        Gives the number of a compile that is not the first of a program.
+    Args:
+        new_frame: Gives the number of a compile that is not the first of a program.
     """
 
     def __init__(

@@ -26,10 +26,8 @@ class LazyBackwardError(Exception):
 class Upload:
     """The script's tensors on the device.
 
-    Parameters
-    ----------
-    tracer
-        Is told each tensor that is moved, and each function that gets one; None if nothing is captured.
+    Args:
+        tracer: Is told each tensor that is moved, and each function that gets one; None if nothing is captured.
     """
 
     def __init__(self, xla: TorchXla, tracer: Tracer | None = None) -> None:
@@ -138,12 +136,9 @@ def is_lazy(value: Any) -> bool:
 class LazyCall:
     """One call of a program with lazy tensors.
 
-    Parameters
-    ----------
-    finished
-        Computes the lazy tensors that are in use; whether they are of a backward.
-    failed
-        Called with the error of a backward, which the program then computes as plain Python.
+    Args:
+        finished: Computes the lazy tensors that are in use; whether they are of a backward.
+        failed: Called with the error of a backward, which the program then computes as plain Python.
     """
 
     def __init__(

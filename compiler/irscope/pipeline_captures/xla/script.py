@@ -73,11 +73,9 @@ class LazyScript:
     def watch(self, is_used: bool) -> Undo:
         """Begins to watch; returns what ends it.
 
-        Parameters
-        ----------
-        is_used
-            Whether the script is known to use lazy tensors; if not, its operations are seen from the first time that it
-            asks for the device.
+        Args:
+            is_used: Whether the script is known to use lazy tensors; if not, its operations are seen from the first
+                time that it asks for the device.
         """
         watched = {
             "step_marker": lambda args: None,
@@ -94,10 +92,8 @@ class LazyScript:
     def outside(self, sees_syncs: bool) -> Iterator[None]:
         """What is done inside is not the script's: its operations are not seen.
 
-        Parameters
-        ----------
-        sees_syncs
-            Whether the script's pending operations may be run inside.
+        Args:
+            sees_syncs: Whether the script's pending operations may be run inside.
         """
         was_on, was_outside, self._is_outside = self._is_on, self._is_outside, not sees_syncs
         was_quiet, self._tracer.is_quiet = self._tracer.is_quiet, True

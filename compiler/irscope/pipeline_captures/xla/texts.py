@@ -18,10 +18,8 @@ _USED = re.compile(r' "(?P<scope>(?:[^"\\]|\\.)*)"\(#loc\d*\)|(?: loc\(#?\w*\))|
 def lazy_lines(text: str, node_of: Callable[[str], str]) -> tuple[str, Lines]:
     """Lazy IR without the places in PyTorch's own files, and the operation of each line.
 
-    Parameters
-    ----------
-    node_of
-        The operation that a scope names.
+    Args:
+        node_of: The operation that a scope names.
     """
     rows, lines = [], []
     for number, row in enumerate(text.rstrip("\n").split("\n"), 1):
@@ -36,10 +34,8 @@ def lazy_lines(text: str, node_of: Callable[[str], str]) -> tuple[str, Lines]:
 def stablehlo_lines(text: str, above: Lines, node_of: Callable[[str], str]) -> tuple[str, Lines, dict[str, list[str]]]:
     """StableHLO without locations, the lines of the lazy IR that each came from, and the lines of each scope.
 
-    Parameters
-    ----------
-    above
-        The lines of the lazy IR with their operations.
+    Args:
+        above: The lines of the lazy IR with their operations.
     """
     lazy: Mapping[str, list[str]] = defaultdict(list)
     for number, node in above:

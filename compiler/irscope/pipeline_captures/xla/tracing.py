@@ -33,12 +33,9 @@ _MOST_PLACES = 200_000
 class Cut:
     """A place where PyTorch/XLA had to run a graph in the middle of the program.
 
-    Parameters
-    ----------
-    operator
-        What needed the value: ``aten._local_scalar_dense.default``.
-    is_fallback
-        Whether the operator ran on the host because XLA does not have it.
+    Args:
+        operator: What needed the value: ``aten._local_scalar_dense.default``.
+        is_fallback: Whether the operator ran on the host because XLA does not have it.
     """
 
     operator: str
@@ -49,21 +46,14 @@ class Cut:
 class Tracer:
     """The operations of one call of a program and of its backward, or of a whole script.
 
-    Parameters
-    ----------
-    before_cut
-        Called when a graph may be run in the middle, with the tensors whose values are needed.
-    on_cut
-        Called when a graph was run in the middle, with the operations of that graph, the output last.
-    is_script
-        Whether it sees a whole script, which moves its tensors to the device itself.
-    guarded
-        Keeps an error in the book of operations from the script.
+    Args:
+        before_cut: Called when a graph may be run in the middle, with the tensors whose values are needed.
+        on_cut: Called when a graph was run in the middle, with the operations of that graph, the output last.
+        is_script: Whether it sees a whole script, which moves its tensors to the device itself.
+        guarded: Keeps an error in the book of operations from the script.
 
-    Attributes
-    ----------
-    is_quiet
-        Whether operations are run without being kept.
+    Attributes:
+        is_quiet: Whether operations are run without being kept.
     """
 
     def __init__(
@@ -125,10 +115,8 @@ class Tracer:
     def pending(self, of: Iterable[Any] | None = None) -> list[str]:
         """The operations whose results are in use and were not computed yet.
 
-        Parameters
-        ----------
-        of
-            The tensors that count; None: all.
+        Args:
+            of: The tensors that count; None: all.
         """
         waiting = [tensor for tensor, name in self._of_tensor.items() if name not in self._ready]
         done = {id(one) for one in waiting} - {id(one) for one in self._xla.unfinished(waiting)}

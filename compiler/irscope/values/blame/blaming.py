@@ -40,14 +40,11 @@ class Version:
 class Blame:
     """A pass after which a graph computes something else.
 
-    Parameters
-    ----------
-    node
-        The first node of the graph after it that the pass touched and that gives another value, or that changed an output.
-    ratio
-        The difference as a multiple of what rewriting may change.
-    before
-        The graph before it, whose compiled form can be compared with it.
+    Args:
+        node: The first node of the graph after it that the pass touched and that gives another value, or that changed
+            an output.
+        ratio: The difference as a multiple of what rewriting may change.
+        before: The graph before it, whose compiled form can be compared with it.
     """
 
     stage: str
@@ -62,14 +59,11 @@ class Blame:
 class PassCheck:
     """Runs versions of a graph at one call.
 
-    Parameters
-    ----------
-    inputs
-        Gives fresh copies of the inputs of the graphs, by name; those that are missing leave what depends on them out.
-    values
-        What compiled code drew, by node.
-    moment
-        The moment whose generators draw the other random numbers, from the same state for each version.
+    Args:
+        inputs: Gives fresh copies of the inputs of the graphs, by name; those that are missing leave what depends on
+            them out.
+        values: What compiled code drew, by node.
+        moment: The moment whose generators draw the other random numbers, from the same state for each version.
     """
 
     inputs: Callable[[], Mapping[str, Any]]

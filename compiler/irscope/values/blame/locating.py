@@ -29,23 +29,15 @@ LOWERING, FUSION, CODE = "lowering", "fusion", "code-generation"
 class Location:
     """Where compiled code goes wrong.
 
-    Parameters
-    ----------
-    node
-        Name of the node; where ``how`` is not a lowering the node whose value is the kernel's first wrong result.
-    how
-        ``lowering``: the node's own lowering gives a wrong number; ``fusion``: its kernel is right when its nodes are not
-        fused; ``code-generation``: its kernel is wrong as it is, each of its nodes is right.
-    alone
-        It differs also when it is compiled alone.
-    region
-        The smallest part of the graph that was seen to differ when it is compiled by itself; None if none was.
-    measure
-        There.
-    tried
-        Sentences: what was compiled to find that out, and what came of it.
-    tensors
-        What compiled code, eager mode and float64 have at the node.
+    Args:
+        node: Name of the node; where ``how`` is not a lowering the node whose value is the kernel's first wrong result.
+        how: ``lowering``: the node's own lowering gives a wrong number; ``fusion``: its kernel is right when its nodes
+            are not fused; ``code-generation``: its kernel is wrong as it is, each of its nodes is right.
+        alone: It differs also when it is compiled alone.
+        region: The smallest part of the graph that was seen to differ when it is compiled by itself; None if none was.
+        measure: There.
+        tried: Sentences: what was compiled to find that out, and what came of it.
+        tensors: What compiled code, eager mode and float64 have at the node.
     """
 
     node: str

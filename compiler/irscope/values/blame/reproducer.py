@@ -76,15 +76,11 @@ def reproducer_of_step(region: Region, message: str, settings: str) -> Reproduce
 def _script(region: Region, message: str, settings: str, what: str, allowed: str, own: str) -> str | None:
     """The text of a reproducer; None if the part cannot be written as text.
 
-    Parameters
-    ----------
-    what
-        Is compiled.
-    allowed
-        An expression for the difference that is normal in any case, where the result is a rounded number.
-    own
-        Its functions ``inputs()`` and ``results(given)``: what the results are called, those of compiled code and those of
-        eager mode.
+    Args:
+        what: Is compiled.
+        allowed: An expression for the difference that is normal in any case, where the result is a rounded number.
+        own: Its functions ``inputs()`` and ``results(given)``: what the results are called, those of compiled code and
+            those of eager mode.
     """
     torch: Any = sys.modules["torch"]
     names = [node.name for node in region.module.graph.nodes if node.op == "placeholder"]

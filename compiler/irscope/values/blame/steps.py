@@ -40,16 +40,11 @@ class CannotCompare(Exception):
 class _Run:
     """A graph that was run in float64.
 
-    Parameters
-    ----------
-    values
-        By node, each as it was when it was made.
-    inputs, outputs
-        What the placeholders held in the end, by name; what came out.
-    failed
-        Why nodes could not be run.
-    leaves, live
-        For a run for gradients: the leaves that get them, and the values with their history.
+    Args:
+        values: By node, each as it was when it was made.
+        inputs, outputs: What the placeholders held in the end, by name; what came out.
+        failed: Why nodes could not be run.
+        leaves, live: For a run for gradients: the leaves that get them, and the values with their history.
     """
 
     values: dict[Any, Any] = field(default_factory=dict)
@@ -65,12 +60,9 @@ class _Run:
 class StepCheck:
     """The step between two graphs at one call.
 
-    Parameters
-    ----------
-    before, after
-        The dynamo graph, and AOTAutograd's: a joint one where it has tangents.
-    inputs
-        Gives fresh copies of the inputs of the call, by names of the placeholders of ``after``.
+    Args:
+        before, after: The dynamo graph, and AOTAutograd's: a joint one where it has tangents.
+        inputs: Gives fresh copies of the inputs of the call, by names of the placeholders of ``after``.
     """
 
     before: KeptGraph

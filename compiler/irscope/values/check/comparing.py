@@ -21,14 +21,11 @@ MISSING = object()
 class CompiledValues:
     """What compiled code computed at one call.
 
-    Parameters
-    ----------
-    values, kernel
-        By node of the post-grad graph: its value, and the kernel that wrote it.
-    outputs, inputs
-        What it returned, and what its inputs held after it (of a graph that writes in place), in order.
-    notes
-        Sentences: what could not be followed.
+    Args:
+        values, kernel: By node of the post-grad graph: its value, and the kernel that wrote it.
+        outputs, inputs: What it returned, and what its inputs held after it (of a graph that writes in place), in
+            order.
+        notes: Sentences: what could not be followed.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -66,12 +63,9 @@ NOT_DETERMINISTIC = (
 def compiled_values(moment: CallMoment, outputs: Any, budget: int = COPIES) -> CompiledValues:
     """Runs the compiled code of a call once more, on copies of its inputs, and keeps what its buffers held.
 
-    Parameters
-    ----------
-    outputs
-        What the script's own call returned; must come out again.
-    budget
-        Bytes of the copies, at most.
+    Args:
+        outputs: What the script's own call returned; must come out again.
+        budget: Bytes of the copies, at most.
     """
     torch: Any = sys.modules["torch"]
     compiled, found = moment.compiled, CompiledValues()
@@ -121,15 +115,11 @@ def output_names(kept: KeptGraph) -> list[str]:
 class Compared:
     """One node at which compiled code could be compared.
 
-    Parameters
-    ----------
-    local
-        On the inputs that the compiled kernel read; None if it could not be measured.
-    to_eager, to_float64, eager_to_float64
-        Largest differences along the whole graph from its inputs: compiled and eager, compiled and float64, eager and
-        float64; None if it could not be run.
-    tensors
-        What compiled code, eager mode and float64 have, if they differ.
+    Args:
+        local: On the inputs that the compiled kernel read; None if it could not be measured.
+        to_eager, to_float64, eager_to_float64: Largest differences along the whole graph from its inputs: compiled and
+            eager, compiled and float64, eager and float64; None if it could not be run.
+        tensors: What compiled code, eager mode and float64 have, if they differ.
     """
 
     node: Any
@@ -151,12 +141,9 @@ class Comparison:
     *eager*, *wide* (float64) and *noisy* (float64, disturbed) go on from what compiled code computed at each node where
     that is known; *whole* and *whole_wide* from the inputs of the graph alone.
 
-    Parameters
-    ----------
-    whole
-        Whether these two run.
-    to_eager
-        Measure the distance to eager mode, not to float64.
+    Args:
+        whole: Whether these two run.
+        to_eager: Measure the distance to eager mode, not to float64.
     """
 
     def __init__(

@@ -17,20 +17,13 @@ from irscope.vocabulary.records import dataclass
 class Measure:
     """How far compiled code is off at one node.
 
-    Parameters
-    ----------
-    ratio
-        The largest error as a multiple of what is allowed; above 1 it differs.
-    compiled, eager, rounding
-        Largest errors against float64, of the compiled value, of eager mode, by disturbance.
-    allowed
-        At the worst element.
-    index
-        Index of the worst element; empty for a scalar.
-    numbers
-        What compiled code, eager mode and float64 have there.
-    why
-        A sentence where it is not a matter of size: NaN, infinities, integers.
+    Args:
+        ratio: The largest error as a multiple of what is allowed; above 1 it differs.
+        compiled, eager, rounding: Largest errors against float64, of the compiled value, of eager mode, by disturbance.
+        allowed: At the worst element.
+        index: Index of the worst element; empty for a scalar.
+        numbers: What compiled code, eager mode and float64 have there.
+        why: A sentence where it is not a matter of size: NaN, infinities, integers.
     """
 
     ratio: float
@@ -59,12 +52,9 @@ class Measure:
 def measure(compiled: Any, eager: Any, wide: Any, noisy: Any, exact: bool = False) -> Measure | None:
     """Compares the tensors of one node; None if they cannot be compared (other shapes: another layout of a buffer).
 
-    Parameters
-    ----------
-    wide, noisy
-        In float64: undisturbed, and disturbed by roundings.
-    exact
-        Integers: no floating-point number is above them.
+    Args:
+        wide, noisy: In float64: undisturbed, and disturbed by roundings.
+        exact: Integers: no floating-point number is above them.
     """
     if compiled.shape != eager.shape:
         if compiled.numel() != eager.numel() or not compiled.is_contiguous():

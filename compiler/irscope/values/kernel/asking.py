@@ -59,10 +59,8 @@ class KernelLine:
 class StoredKernel:
     """A Triton kernel of a stored run.  Raises LookupError with a sentence for what cannot be run.
 
-    Parameters
-    ----------
-    name
-        The kernel's name, or the ID of its stage.
+    Args:
+        name: The kernel's name, or the ID of its stage.
     """
 
     def __init__(self, store: Store, report: Report, name: str, compile: str | None = None) -> None:
@@ -91,12 +89,9 @@ class StoredKernel:
     def request(self, launch: int = 0, *, values: bool = True) -> dict[str, Any]:
         """The request of `irscope.values.kernel.process`, without what the caller wants to see.
 
-        Parameters
-        ----------
-        launch
-            Which of the kernel's launches.
-        values
-            Whether values that a run of ``irscope values`` kept are taken.
+        Args:
+            launch: Which of the kernel's launches.
+            values: Whether values that a run of ``irscope values`` kept are taken.
         """
         if not 0 <= launch < len(self.launches):
             raise LookupError(
@@ -267,12 +262,9 @@ def prepared(graph: Items, rows: Iterable[Mapping[str, Any]], nodes: Mapping[str
     """Buffers that a kernel made for a library's call, though their origin is said to be the call's node: each holds the
     argument of that node which no other buffer of the call holds.
 
-    Parameters
-    ----------
-    rows
-        What the scheduler has: what each of its nodes reads and writes.
-    nodes
-        Buffer → node, as known.
+    Args:
+        rows: What the scheduler has: what each of its nodes reads and writes.
+        nodes: Buffer → node, as known.
     """
     rows, found = list(rows), dict[str, str]()
     libraries = [row for row in rows if "Extern" in str(row.get("kind")) and row.get("writes")]

@@ -12,14 +12,10 @@ from irscope.ir.launches import Access, Launch, Tensor, accesses_of, head_of
 class Chain:
     """The launches of one output code.
 
-    Parameters
-    ----------
-    launches
-        All of the output code, in order.
-    text_of
-        The text of a kernel.
-    nodes
-        Buffer → node.
+    Args:
+        launches: All of the output code, in order.
+        text_of: The text of a kernel.
+        nodes: Buffer → node.
     """
 
     def __init__(self, launches: Sequence[Launch], text_of: Callable[[str], str], nodes: Mapping[str, str]) -> None:

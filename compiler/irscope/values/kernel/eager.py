@@ -38,18 +38,12 @@ SYMBOL = 8
 class EagerGraph:
     """The nodes of one printed graph; each is computed once, when it is asked for.
 
-    Parameters
-    ----------
-    text
-        As the stage of the graph has it; empty: there is none, and each value is made.
-    known
-        Values by node, from a value run.
-    is_wide
-        In float64: inputs, constants and the dtypes that operators are given.
-    noise
-        By how much of itself each result is disturbed.
-    forward
-        The forward graph, for a backward graph: some of its nodes are inputs there, by the same names.
+    Args:
+        text: As the stage of the graph has it; empty: there is none, and each value is made.
+        known: Values by node, from a value run.
+        is_wide: In float64: inputs, constants and the dtypes that operators are given.
+        noise: By how much of itself each result is disturbed.
+        forward: The forward graph, for a backward graph: some of its nodes are inputs there, by the same names.
     """
 
     def __init__(self, text: str, known: Mapping[str, Any], *, is_wide: bool = False, noise: float = 0.0, forward: EagerGraph | None = None) -> None:  # fmt: skip

@@ -19,10 +19,8 @@ _MOST_FOUND = 1000
 class Finder(Recorder):
     """Looks for conditions that are met after a statement, and tells which execution of a line an access belongs to.
 
-    Parameters
-    ----------
-    conditions
-        By line of the kernel's text.
+    Args:
+        conditions: By line of the kernel's text.
     """
 
     def __init__(self, *given: Any, conditions: Mapping[int, str]) -> None:
@@ -53,10 +51,8 @@ class Finder(Recorder):
 class Found:
     """What a `Finder` finds.
 
-    Parameters
-    ----------
-    around
-        What runs each program, if nothing is looked for.
+    Args:
+        around: What runs each program, if nothing is looked for.
     """
 
     def __init__(self, around: Callable[[Callable[[], None]], None] | None) -> None:

@@ -37,10 +37,8 @@ class NotSupported(Exception):
 def wide(data: Any, dtype: Any) -> Any:
     """The numbers of a block (numpy): bfloat16 and 8-bit floats as float32, others as they are.
 
-    Parameters
-    ----------
-    dtype
-        Triton's type of an element.
+    Args:
+        dtype: Triton's type of an element.
     """
     torch: Any = sys.modules["torch"]
     own = _PATTERNS.get(str(dtype))
@@ -70,10 +68,8 @@ _PATTERNS = {"bf16": "bfloat16", "fp8e5": "float8_e5m2", "fp8e4nv": "float8_e4m3
 class Libdevice:
     """Stands for ``libdevice`` in a kernel and in Inductor's helpers.
 
-    Parameters
-    ----------
-    make
-        From the data of a block (numpy) to a block.
+    Args:
+        make: From the data of a block (numpy) to a block.
     """
 
     def __init__(self, make: Callable[[Any], Any], data_of: Callable[[Any], Any]) -> None:

@@ -36,12 +36,9 @@ class _Helper:
 class Interpreter:
     """One kernel.
 
-    Parameters
-    ----------
-    text, name
-        Its text and the function in it.
-    constants
-        Parameters that are compile-time constants, by name.
+    Args:
+        text, name: Its text and the function in it.
+        constants: Parameters that are compile-time constants, by name.
 
     Raises NotAKernel, and ImportError without triton.
     """
@@ -99,14 +96,10 @@ class Interpreter:
             before: Callable[[int], bool], around: Callable[[Callable[[], None]], None] | None = None) -> None:  # fmt: skip
         """Runs programs in order.
 
-        Parameters
-        ----------
-        arguments
-            Tensors and numbers by parameter.
-        before
-            Gets the number of programs that were run; False ends it.
-        around
-            Runs each program, if a recorder looks on.
+        Args:
+            arguments: Tensors and numbers by parameter.
+            before: Gets the number of programs that were run; False ends it.
+            around: Runs each program, if a recorder looks on.
 
         Raises whatever a statement raises; NotSupported for what cannot be interpreted.
         """

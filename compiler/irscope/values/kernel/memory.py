@@ -30,18 +30,12 @@ _SEVERAL = -2
 class Problem:
     """What an access or a statement did wrong, where it did so first, and how often.
 
-    Parameters
-    ----------
-    line
-        The line of the kernel's text.
-    program
-        The program that did it first.
-    argument
-        The parameter whose memory it is; empty if the address is far from all.
-    index
-        The first element of that memory; negative before its beginning.
-    elements
-        How many elements in all programs.
+    Args:
+        line: The line of the kernel's text.
+        program: The program that did it first.
+        argument: The parameter whose memory it is; empty if the address is far from all.
+        index: The first element of that memory; negative before its beginning.
+        elements: How many elements in all programs.
     """
 
     kind: str
@@ -57,12 +51,10 @@ class Problem:
 class Region:
     """The memory behind one or more arguments.
 
-    Parameters
-    ----------
-    storage
-        A flat tensor of bytes; ``size``: bytes of an element.
-    written, reader, writer
-        By element (numpy): whether there is a value; which program read it, and which wrote it without an atomic.
+    Args:
+        storage: A flat tensor of bytes; ``size``: bytes of an element.
+        written, reader, writer: By element (numpy): whether there is a value; which program read it, and which wrote it
+            without an atomic.
     """
 
     argument: str
@@ -108,10 +100,8 @@ class Checks:
     def allowed(self, addresses: Any, mask: Any, size: int, kind: str) -> Any:
         """The part of a mask whose addresses are in memory; tells about the others, and notes who reads and writes.
 
-        Parameters
-        ----------
-        kind
-            ``read``, ``write`` or ``atomic``.
+        Args:
+            kind: ``read``, ``write`` or ``atomic``.
         """
         np = self._np
         mask = np.broadcast_to(mask, addresses.shape)

@@ -18,10 +18,8 @@ _BEHAVIOUR = re.compile(r"kernel\.cpp:(?P<line>\d+)(?::\d+)?: runtime error: (?P
 class NativeKernel:
     """A C++ kernel, with what `irscope.values.kernel.interpreter.Interpreter` has for the process that runs it.
 
-    Parameters
-    ----------
-    library
-        The shared library.
+    Args:
+        library: The shared library.
     """
 
     def __init__(self, library: str, parameters: Sequence[str]) -> None:

@@ -144,12 +144,9 @@ class KernelRun(Compared):
     ) -> list[dict[str, Any]]:
         """What the kernel wrote, beside what eager mode computes; of all programs also what nobody wrote.
 
-        Parameters
-        ----------
-        starts
-            The memory as it was before, to be kept with what it is now; empty if nothing is kept.
-        is_whole
-            Whether all programs ran.
+        Args:
+            starts: The memory as it was before, to be kept with what it is now; empty if nothing is kept.
+            is_whole: Whether all programs ran.
         """
         if starts and is_whole:
             self._keep(starts, regions)

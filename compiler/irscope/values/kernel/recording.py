@@ -22,14 +22,10 @@ MOST_ELEMENTS = 4096
 class Statement:
     """One execution of a statement.
 
-    Parameters
-    ----------
-    line
-        The line of the kernel's text.
-    values
-        What it made, by name, as `described` gives it.
-    breaks
-        Names of what it made that is not finite though everything that it read is.
+    Args:
+        line: The line of the kernel's text.
+        values: What it made, by name, as `described` gives it.
+        breaks: Names of what it made that is not finite though everything that it read is.
     """
 
     line: int
@@ -44,10 +40,8 @@ class Statement:
 class Recorder:
     """Looks on while a program runs, and records it; more than one program after the other.
 
-    Parameters
-    ----------
-    describe
-        The pointer at an address, in words.
+    Args:
+        describe: The pointer at an address, in words.
     """
 
     def __init__(self, tree: ast.Module, code: Any, pointer: Callable[[int], str], *, elements: bool = False) -> None:

@@ -26,13 +26,10 @@ def named_arguments(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any])
 def in_float64(target: Any, named: Mapping[str, Any], narrow: Sequence[Any]) -> list[Any]:
     """The results of a fused kernel.
 
-    Parameters
-    ----------
-    named
-        Its arguments, in float64.
-    narrow
-        What the kernel gives in its own dtype: results that are not a function of the numbers (seeds, sizes) are taken as
-        they are, and so are shapes.
+    Args:
+        named: Its arguments, in float64.
+        narrow: What the kernel gives in its own dtype: results that are not a function of the numbers (seeds, sizes)
+            are taken as they are, and so are shapes.
     """
     backward = _name(target) in _BACKWARD
     return _gradients(named, narrow) if backward else _results(named, narrow)

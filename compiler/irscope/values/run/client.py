@@ -39,17 +39,12 @@ class ValueProcess:
     ) -> tuple[dict[str, Any], str]:
         """The value of an expression over the nodes of a stage, and its text as torch prints it.
 
-        Parameters
-        ----------
-        here
-            The node that ``value`` stands for; empty: none.
-        more
-            Values beside those of the stage, by name, each with the ``path`` of its file.
+        Args:
+            here: The node that ``value`` stands for; empty: none.
+            more: Values beside those of the stage, by name, each with the ``path`` of its file.
 
-        Raises
-        ------
-        ValueProcessError
-            The expression has no value, or the process gives no answer.
+        Raises:
+            ValueProcessError: The expression has no value, or the process gives no answer.
         """
         answer = self._ask(_question(text, values, here, more or {}))
         return answer["value"], str(answer["text"])

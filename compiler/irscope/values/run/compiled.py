@@ -31,10 +31,8 @@ _CHECKS = ("assert_size_stride", "assert_alignment", "print", "args.clear", "sta
 class Buffer:
     """A buffer of the output code.
 
-    Parameters
-    ----------
-    node
-        The graph node whose value it holds; empty if Inductor names none.
+    Args:
+        node: The graph node whose value it holds; empty if Inductor names none.
     """
 
     name: str
@@ -46,18 +44,12 @@ class Buffer:
 class CompiledGraph:
     """A graph that Inductor compiled, with what is needed to follow it.
 
-    Parameters
-    ----------
-    graph
-        The post-grad graph that was lowered (a `KeptGraph`); None if it was not seen.
-    module
-        The Python module of its output code.
-    config
-        Inductor's settings while it was compiled; ``settings``: those that are not the usual ones, as Python.
-    calls
-        How often its code was called.
-    written
-        The numbers of the inputs that it writes to; None if nobody has asked yet.
+    Args:
+        graph: The post-grad graph that was lowered (a `KeptGraph`); None if it was not seen.
+        module: The Python module of its output code.
+        config: Inductor's settings while it was compiled; ``settings``: those that are not the usual ones, as Python.
+        calls: How often its code was called.
+        written: The numbers of the inputs that it writes to; None if nobody has asked yet.
     """
 
     compile: str

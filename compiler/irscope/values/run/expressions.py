@@ -68,15 +68,11 @@ def names_in(text: str) -> set[str]:
 def evaluate(text: str, lookup: Callable[[str], Any]) -> Any:
     """The value of an expression: a tensor, a number, text, a list or a tuple.
 
-    Parameters
-    ----------
-    lookup
-        From a name to its tensor; raises LookupError.
+    Args:
+        lookup: From a name to its tensor; raises LookupError.
 
-    Raises
-    ------
-    BadExpression
-        It is not understood, or an operation refuses its arguments.
+    Raises:
+        BadExpression: It is not understood, or an operation refuses its arguments.
     """
     if len(text) > LONGEST:
         raise BadExpression(f"the expression is longer than {LONGEST} characters")

@@ -31,13 +31,10 @@ class WrongInputs(ValueError):
 class Input:
     """An input of a compiled graph.
 
-    Parameters
-    ----------
-    names
-        By which it can be given, that of the user's argument first, the compiled graph's own last.
-    order
-        Where it is among the arguments of the compiled function; None for a parameter or a buffer of a module, and
-        for what only a backward gets.
+    Args:
+        names: By which it can be given, that of the user's argument first, the compiled graph's own last.
+        order: Where it is among the arguments of the compiled function; None for a parameter or a buffer of a module,
+            and for what only a backward gets.
     """
 
     names: tuple[str, ...]
@@ -55,15 +52,11 @@ class GivenInputs:
     def put_into(self, inputs: Sequence[Input], values: Sequence[Any], backward: bool = False) -> list[Any]:
         """The inputs of a call with those of the file in place of some.
 
-        Parameters
-        ----------
-        backward
-            The graph is a backward: names that it has not are those of its forward.
+        Args:
+            backward: The graph is a backward: names that it has not are those of its forward.
 
-        Raises
-        ------
-        WrongInputs
-            The file cannot be read, or does not fit the graph.
+        Raises:
+            WrongInputs: The file cannot be read, or does not fit the graph.
         """
         given = self._read()
         if isinstance(given, Mapping):
@@ -96,14 +89,10 @@ def inputs_of(
 ) -> list[Input]:
     """What the inputs of a compiled graph can be called.
 
-    Parameters
-    ----------
-    dynamo
-        The dynamo graph, whose inputs are known by where they come from.
-    arguments
-        Names of the compiled function's arguments, in order.
-    backward
-        The graph is a backward, whose inputs are mostly values of the forward.
+    Args:
+        dynamo: The dynamo graph, whose inputs are known by where they come from.
+        arguments: Names of the compiled function's arguments, in order.
+        backward: The graph is a backward, whose inputs are mostly values of the forward.
 
     The metadata of nodes says where an input comes from: Dynamo's ``grapharg`` and AOTAutograd's ``desc``, checked on
     torch 2.11 and 2.13.  Raises WrongInputs if there is no such metadata, since they would be mixed up then.

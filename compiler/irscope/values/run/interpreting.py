@@ -30,10 +30,8 @@ RANDOM = frozenset(f"inductor_{name}" for name in ("seed", "seeds", "random", "r
 class KeptGraph:
     """A graph as it was at one moment of its compilation, which later passes cannot change.
 
-    Parameters
-    ----------
-    module
-        The graph module.  Tensors that it holds are shared with it, graph modules below it are copied likewise.
+    Args:
+        module: The graph module.  Tensors that it holds are shared with it, graph modules below it are copied likewise.
     """
 
     def __init__(self, module: Any) -> None:
@@ -106,16 +104,11 @@ Draw = Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]
 class Values:
     """Runs one graph.
 
-    Parameters
-    ----------
-    given
-        Values by node name that are taken as they are, in place of running the node.
-    draw
-        Draws the value of a random node (node, arguments, keywords).
-    wide
-        Run in float64.
-    noise
-        By how much of itself each value is disturbed there, at random: tells what roundings can come to.
+    Args:
+        given: Values by node name that are taken as they are, in place of running the node.
+        draw: Draws the value of a random node (node, arguments, keywords).
+        wide: Run in float64.
+        noise: By how much of itself each value is disturbed there, at random: tells what roundings can come to.
     """
 
     def __init__(

@@ -23,12 +23,9 @@ _PLAIN_NAME = re.compile(r"[\w.-]+")
 class StoredValues:
     """The values of one graph stage at one call.
 
-    Parameters
-    ----------
-    id, stage
-        ID of the stage ``values``, and of the graph stage.
-    folder
-        Where the run keeps its tensors.
+    Args:
+        id, stage: ID of the stage ``values``, and of the graph stage.
+        folder: Where the run keeps its tensors.
     """
 
     id: str

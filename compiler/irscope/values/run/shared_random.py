@@ -19,11 +19,9 @@ from irscope.internals.operators import is_higher_order, operator_class
 class Draws:
     """What was drawn: the shapes, in order.
 
-    Parameters
-    ----------
-    in_place_below
-        Whether ``bernoulli_(p)`` is true if the uniform number is below ``p``; else if it is above ``1 - p``, as
-        the decomposition of a dropout has it.
+    Args:
+        in_place_below: Whether ``bernoulli_(p)`` is true if the uniform number is below ``p``; else if it is above ``1
+            - p``, as the decomposition of a dropout has it.
     """
 
     def __init__(self, in_place_below: bool = False) -> None:

@@ -18,14 +18,10 @@ from irscope.vocabulary.records import dataclass
 class Region:
     """Some nodes of a graph as a separate graph.
 
-    Parameters
-    ----------
-    module
-        Takes ``inputs`` and returns the values of ``outputs``.
-    names
-        Names of the nodes that became its inputs.
-    nodes
-        Names of the nodes in it, in order.
+    Args:
+        module: Takes ``inputs`` and returns the values of ``outputs``.
+        names: Names of the nodes that became its inputs.
+        nodes: Names of the nodes in it, in order.
     """
 
     module: Any

@@ -36,14 +36,10 @@ class Extent:
 class Birth:
     """The node that made the first NaN or infinity from numbers.
 
-    Parameters
-    ----------
-    node
-        A placeholder: the input had it already.
-    became
-        What it made: ``NaN`` or ``infinity``.
-    operand, extent
-        What it made that of: the operand that explains it best; None if it has none.
+    Args:
+        node: A placeholder: the input had it already.
+        became: What it made: ``NaN`` or ``infinity``.
+        operand, extent: What it made that of: the operand that explains it best; None if it has none.
     """
 
     node: Any
@@ -55,17 +51,12 @@ class Birth:
 def birth_of(moment: CallMoment, compiled: Mapping[str, Any], graph: KeptGraph | None = None) -> Birth | None:
     """The birth of the first NaN or infinity in the outputs of the graph; None if eager mode makes finite numbers.
 
-    Parameters
-    ----------
-    compiled
-        What compiled code computed, by node, of which random numbers are taken.
-    graph
-        In place of the graph that was lowered, one with the same inputs.
+    Args:
+        compiled: What compiled code computed, by node, of which random numbers are taken.
+        graph: In place of the graph that was lowered, one with the same inputs.
 
-    Raises
-    ------
-    NodeFailed
-        A node cannot be run by itself.
+    Raises:
+        NodeFailed: A node cannot be run by itself.
     """
     kept: KeptGraph = graph or moment.compiled.graph
     extents: dict[Any, Extent] = {}

@@ -48,12 +48,9 @@ class Output:
 class Call:
     """One call of a compiled graph.
 
-    Parameters
-    ----------
-    run
-        The compiled code.
-    inputs
-        `Parameter`, `Output`, copies of tensors, and other values.
+    Args:
+        run: The compiled code.
+        inputs: `Parameter`, `Output`, copies of tensors, and other values.
     """
 
     compiled: CompiledGraph
@@ -101,10 +98,8 @@ class Step:
 class Recorder:
     """Keeps the calls of the last steps.
 
-    Parameters
-    ----------
-    budget
-        Bytes of all copies.  Where it does not suffice, fewer steps are kept.
+    Args:
+        budget: Bytes of all copies.  Where it does not suffice, fewer steps are kept.
     """
 
     def __init__(self, budget: int) -> None:

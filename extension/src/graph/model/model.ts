@@ -118,11 +118,6 @@ export class Model {
     return this.graph.nodes.group?.[node] ?? -1;
   }
 
-  /** Whether it is Inductor's schedule, and not a graph of operations. */
-  get isSchedule(): boolean {
-    return this.graph.groups !== undefined;
-  }
-
   /** What Inductor decided on a node and others. */
   decisions(node: number): readonly FusionDecision[] {
     if (this.decided === undefined) {

@@ -205,10 +205,6 @@ export class GraphPanel {
     await this.arrange(item);
   }
 
-  isOpen(item: number): boolean {
-    return this.open.has(item);
-  }
-
   async expandAll(): Promise<void> {
     const { forest, model } = this;
     this.open = openAtFirst(forest, model.count, MOST_BOXES, ({ first, last }) => last - first);

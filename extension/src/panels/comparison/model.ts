@@ -1,7 +1,7 @@
 /** What several pipelines made of one script, as the rows of a table with a column for each pipeline. */
 
 import * as units from "../../units";
-import type { ComparedFigure, ComparedPipeline, ComparedPlace, ComparedStage, ComparedTime } from "../results";
+import type { Figure, ComparedPipeline, ComparedPlace, ComparedStage, Timing } from "../results";
 
 export interface Cell {
   text: string;
@@ -61,15 +61,15 @@ export function placesOf(places: ComparedPlace[]): { place: ComparedPlace; count
   return [...found.values()];
 }
 
-function figure({ value, why }: ComparedFigure, shown: (value: number) => string, about = ""): Cell {
+function figure({ value, why }: Figure, shown: (value: number) => string, about = ""): Cell {
   return value === null ? { text: NO_NUMBER, why } : { text: shown(value), why: why === "" ? "" : about + why };
 }
 
-function time({ median, why }: ComparedTime): Cell {
+function time({ median, why }: Timing): Cell {
   return median === null ? { text: NO_NUMBER, why } : { text: units.duration(median), why: "" };
 }
 
-function quartiles({ low, high, rounds, why }: ComparedTime): Cell {
+function quartiles({ low, high, rounds, why }: Timing): Cell {
   return low === null || high === null
     ? { text: NO_NUMBER, why }
     : { text: `${unbroken(low)} – ${unbroken(high)}`, why: `of ${units.count(rounds, "round")}` };

@@ -2,7 +2,7 @@
 
 import type { Place } from "../../protocol";
 import * as units from "../../units";
-import type { MeasureTitle, MeasureTree } from "../results";
+import type { Measure, MeasureTree } from "../results";
 import { capital } from "../text";
 import { amount, type Box } from "./box";
 
@@ -162,7 +162,7 @@ export function pathRows(tree: MeasureTree, boxes: PathBox[], open: Set<number>,
   return rows;
 }
 
-function titleOfMeasure({ name }: MeasureTitle): string {
+function titleOfMeasure({ name }: Measure): string {
   return TITLES[name] ?? name.replace(/\b\w/g, (letter) => letter.toUpperCase());
 }
 

@@ -1,10 +1,10 @@
 /** Pieces of a model that were compiled by themselves: a row for each, a column for each size. */
 
 import { h } from "../dom";
-import type { PieceTable } from "../results";
+import type { PieceMatrix } from "../results";
 import * as units from "../../units";
 
-export function pieceTable({ sizes, rows, note, hiddenRows, hiddenSizes }: PieceTable): HTMLElement {
+export function pieceTable({ sizes, rows, note, hiddenRows, hiddenSizes }: PieceMatrix): HTMLElement {
   const titles = ["Piece", ...sizes];
   const lines = rows.map(({ title, cells }) =>
     h("tr", {}, h("th", { scope: "row" }, title), ...cells.map((cell) => h("td", {}, cell === "" ? "–" : cell))),

@@ -32,14 +32,10 @@ anything.  Such a stage is walked line by line."""
 class Spot:
     """A place to stop at in a stage: a node, a scheduler node, a call of a kernel, a line.
 
-    Parameters
-    ----------
-    name
-        The node's or the kernel's name; empty for a bare line.
-    file
-        Path, for a line of the user's code and an instruction of the symbolic trace; empty in every other stage.
-    element
-        What provenance knows it as; None for a stage that is not on the way to machine code.
+    Args:
+        name: The node's or the kernel's name; empty for a bare line.
+        file: Path, for a line of the user's code and an instruction of the symbolic trace; empty in every other stage.
+        element: What provenance knows it as; None for a stage that is not on the way to machine code.
     """
 
     line: int

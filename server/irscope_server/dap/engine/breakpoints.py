@@ -36,21 +36,14 @@ MOST_LOGGED = 1000
 class Breakpoint:
     """What a client set, of whatever kind.
 
-    Parameters
-    ----------
-    file, line
-        For a line of the user's.
-    stage, spot
-        For a line or an instruction of a stage.
-    within
-        For an expression of a line of the user's: tells the spots of a stage that come from it.
-    instruction
-        For an instruction of the user's bytecode: its code object and which one it is.
-    function
-        For the name of an operation, a pass, a kernel or a function of the user's that was traced; ``*`` and ``?`` mean
-        what they mean in file names.
-    reason
-        The protocol's word for a stop at it.
+    Args:
+        file, line: For a line of the user's.
+        stage, spot: For a line or an instruction of a stage.
+        within: For an expression of a line of the user's: tells the spots of a stage that come from it.
+        instruction: For an instruction of the user's bytecode: its code object and which one it is.
+        function: For the name of an operation, a pass, a kernel or a function of the user's that was traced; ``*`` and
+            ``?`` mean what they mean in file names.
+        reason: The protocol's word for a stop at it.
     """
 
     id: int
@@ -135,12 +128,9 @@ class Stop:
 class Stops:
     """Everything that can stop a thread.
 
-    Parameters
-    ----------
-    kinds
-        Kinds of findings to stop at, with their conditions (empty: always).
-    each_stage, each_pass
-        Whether to stop where a stage begins, and at the first node that a pass changed.
+    Args:
+        kinds: Kinds of findings to stop at, with their conditions (empty: always).
+        each_stage, each_pass: Whether to stop where a stage begins, and at the first node that a pass changed.
     """
 
     recording: Recording
@@ -173,14 +163,10 @@ class Stops:
     ) -> Stop | None:
         """The next stop after a place, or before it; None if the run ends or begins without one.
 
-        Parameters
-        ----------
-        single
-            Only the place's own compile is searched.
-        interrupted
-            Asked now and then; if it says so, the search stops at the place that it has come to.
-        from_stage
-            Begin where the stage of the place begins, and not after the place.
+        Args:
+            single: Only the place's own compile is searched.
+            interrupted: Asked now and then; if it says so, the search stops at the place that it has come to.
+            from_stage: Begin where the stage of the place begins, and not after the place.
         """
         self._logged = 0
         last = start

@@ -62,14 +62,11 @@ class Names:
 class Lookup:
     """From a name to its value at one place.  Raises LookupError with a sentence for a name that has no meaning there.
 
-    Parameters
-    ----------
-    finding
-        The one that the thread has stopped at; None: it has not stopped at any.
-    locals_first
-        In a symbolic trace, whether a local of the function hides a name of ours: the user points at it in the source.
-    values
-        The numbers of the run; None: none are known.
+    Args:
+        finding: The one that the thread has stopped at; None: it has not stopped at any.
+        locals_first: In a symbolic trace, whether a local of the function hides a name of ours: the user points at it
+            in the source.
+        values: The numbers of the run; None: none are known.
     """
 
     def __init__(

@@ -39,14 +39,10 @@ Program = tuple[int, ...]
 class ProgramSection(Section):
     """One program of a kernel: a spot for each statement that it executed.  It is recorded when it is looked at.
 
-    Parameters
-    ----------
-    kernel
-        The stage that has the kernel's text; ``number`` is its own in the track.
-    stored
-        The kernel as it is run.
-    record
-        Gives what `irscope.values.kernel.process` answers.
+    Args:
+        kernel: The stage that has the kernel's text; ``number`` is its own in the track.
+        stored: The kernel as it is run.
+        record: Gives what `irscope.values.kernel.process` answers.
     """
 
     def __init__(self, kernel: Section, number: int, program: Program, stored: StoredKernel, record: Callable[[], Mapping[str, Any]]) -> None:  # fmt: skip
@@ -211,10 +207,8 @@ class Programs:
     def find(self, place: PlaceInRun, wanted: Sequence[Mapping[str, Any]]) -> None:
         """Makes the programs of a kernel known that access an element or meet a condition, and those with problems.
 
-        Parameters
-        ----------
-        wanted
-            ``argument`` and ``index``, or ``line`` and ``condition``.
+        Args:
+            wanted: ``argument`` and ``index``, or ``line`` and ``condition``.
 
         Raises LookupError with a sentence if the kernel cannot be run.
         """

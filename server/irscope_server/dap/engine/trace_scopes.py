@@ -32,10 +32,8 @@ class Scope:
 def scopes_of_step(section: TraceSection, step: int, graph: Section | None) -> Iterator[Scope]:
     """The scopes of one frame, in the order of their use.  An empty one is left out.
 
-    Parameters
-    ----------
-    graph
-        The first graph of the compile, for what is known about its nodes.
+    Args:
+        graph: The first graph of the compile, for what is known about its nodes.
     """
     walk = section.walk
     assert walk is not None

@@ -26,16 +26,11 @@ STOP_ON = ("entry", "stage", "pass", "none")
 class Wanted:
     """What is to be debugged.
 
-    Parameters
-    ----------
-    spec
-        The script to run; None: a stored run is looked at.
-    stop_on
-        Values of `STOP_ON`; None: at the first breakpoint, or at the beginning if there is none.
-    run
-        The id of the stored run, or a part that only it begins with; empty: the newest that came to its end.
-    program
-        Without a run: the file of which the newest run is wanted; empty: of any.
+    Args:
+        spec: The script to run; None: a stored run is looked at.
+        stop_on: Values of `STOP_ON`; None: at the first breakpoint, or at the beginning if there is none.
+        run: The id of the stored run, or a part that only it begins with; empty: the newest that came to its end.
+        program: Without a run: the file of which the newest run is wanted; empty: of any.
     """
 
     store: str

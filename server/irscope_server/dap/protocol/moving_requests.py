@@ -64,10 +64,8 @@ class MovingRequests:
 
         Standing at the end already, going on ends the session.
 
-        Parameters
-        ----------
-        entry
-            At the beginning of a session: where to stop if nothing else does; the beginning counts, too.
+        Args:
+            entry: At the beginning of a session: where to stop if nothing else does; the beginning counts, too.
         """
         session = self._session
         session.catch_up()

@@ -7,7 +7,7 @@ import os
 import queue
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
 from irscope.system.commands import leave_nothing
@@ -17,7 +17,6 @@ from irscope_server.dap.protocol.breakpoint_requests import BreakpointRequests
 from irscope_server.dap.protocol.inspecting_requests import InspectingRequests
 from irscope_server.dap.protocol.lifecycle_requests import LifecycleRequests
 from irscope_server.dap.protocol.moving_requests import MovingRequests
-from irscope_server.dap.protocol.refusals import REFUSALS
 from irscope_server.dap.protocol.session import Session
 from irscope_server.dap.protocol.value_requests import ValueRequests
 from irscope_server.dap.protocol.wire import Body, encode
@@ -99,3 +98,19 @@ def serve_stdio() -> None:
 def _leave(number: int, frame: object) -> None:
     """Ends the wait for messages, so that a script that runs is stopped on the way out."""
     raise SystemExit
+
+
+_RECORD = "The run is a record of what the compiler did: it can be looked at, but not changed."
+_MEMORY = "A stored run has no memory: there are no addresses of data in it."
+
+REFUSALS: Mapping[str, str] = {
+    "setVariable": _RECORD,
+    "setExpression": _RECORD,
+    "writeMemory": _RECORD,
+    "readMemory": _MEMORY,
+    "locations": "Values of irscope have no locations.",
+    "modules": "A compile has no modules; loadedSources lists its stages.",
+    "terminateThreads": "A thread is a compile that has ended already; terminate ends the session.",
+    "runInTerminal": "This is a request from adapters to clients.",
+    "startDebugging": "This is a request from adapters to clients.",
+}

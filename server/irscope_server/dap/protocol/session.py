@@ -94,12 +94,9 @@ class Debuggee:
 class Session:
     """Handles messages one after the other; only `send` and what it is built on may be called from other threads.
 
-    Parameters
-    ----------
-    write
-        Takes a whole message; called under a lock.
-    post
-        Has a function called by the thread that handles messages, later.
+    Args:
+        write: Takes a whole message; called under a lock.
+        post: Has a function called by the thread that handles messages, later.
     """
 
     def __init__(self, write: Callable[[Body], None], post: Callable[[Callable[[], None]], None]) -> None:

@@ -42,11 +42,9 @@ class Handles:
     def add(self, value: Any, path: str | None) -> int:
         """A reference to a value with parts.
 
-        Parameters
-        ----------
-        path
-            The expression that gives the value; empty if those of its parts are their names, None if neither
-            it nor its parts have any.
+        Args:
+            path: The expression that gives the value; empty if those of its parts are their names, None if neither it
+                nor its parts have any.
         """
         reference, self._next = self._next, self._next + 1
         self._values[reference] = (value, path)
@@ -92,12 +90,9 @@ def type_of(value: Any) -> str:
 def parts(handles: Handles, reference: int, start: int, count: int, only: str) -> list[Body]:
     """The variables behind a reference.
 
-    Parameters
-    ----------
-    start, count
-        The page of a list; count 0 is all of it.
-    only
-        ``named``, ``indexed`` or empty: both.
+    Args:
+        start, count: The page of a list; count 0 is all of it.
+        only: ``named``, ``indexed`` or empty: both.
     """
     value, path = handles.get(reference)
     if isinstance(value, Facts):

@@ -16,12 +16,9 @@ _MISSING: Any = object()
 class RequestFailed(Exception):
     """A request that is answered with an error.  The subclass says whose fault it is.
 
-    Parameters
-    ----------
-    message
-        One sentence or two for the user.
-    show
-        Whether a client should put it before the user.
+    Args:
+        message: One sentence or two for the user.
+        show: Whether a client should put it before the user.
     """
 
     id = 1

@@ -61,10 +61,8 @@ def _later(text: str) -> Any:
 def step_facts(section: TraceSection, step: int, ended: Callable[[Outcome], Facts]) -> Facts:
     """The instruction of a step, where it is, and what it brings about.
 
-    Parameters
-    ----------
-    ended
-        Describes the outcome of a step that has one.
+    Args:
+        ended: Describes the outcome of a step that has one.
     """
     walk = section.walk
     assert walk is not None

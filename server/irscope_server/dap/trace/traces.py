@@ -34,12 +34,9 @@ FOUND_IN_TRACES = frozenset(id for id, kind in all_kinds().items() if kind.expla
 class TraceSection(Section):
     """One attempt.  A spot's number is the number of its step.
 
-    Parameters
-    ----------
-    attempt, attempts
-        Which one of the compile's it is, from 1 on, and how many there are.
-    findings
-        Those of the compile.
+    Args:
+        attempt, attempts: Which one of the compile's it is, from 1 on, and how many there are.
+        findings: The findings of the compile.
     """
 
     def __init__(

@@ -10,20 +10,13 @@ from dataclasses import dataclass
 class BreakCase:
     """A file with a function ``f`` and its arguments.
 
-    Parameters
-    ----------
-    code
-        The id of the break that the case is about.
-    source
-        The file, without the last line, which makes ``ARGS``.
-    proven
-        How many options must apply as edits; the test applies each, by itself.
-    same
-        Whether the result must stay the same.
-    left
-        Ids of breaks that may be left in the edited file; never ``code`` itself.
-    reported
-        Id of the finding that takes its place, where this break only repeats another one; empty: ``code``.
+    Args:
+        code: The id of the break that the case is about.
+        source: The file, without the last line, which makes ``ARGS``.
+        proven: How many options must apply as edits; the test applies each, by itself.
+        same: Whether the result must stay the same.
+        left: Ids of breaks that may be left in the edited file; never ``code`` itself.
+        reported: Id of the finding that takes its place, where this break only repeats another one; empty: ``code``.
     """
 
     name: str

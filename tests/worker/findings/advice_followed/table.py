@@ -9,14 +9,10 @@ from dataclasses import dataclass
 class Followed:
     """A break, a piece of its hints, and the file of somebody who did what they say.
 
-    Parameters
-    ----------
-    hint
-        What the hints of the finding must hold.
-    source, args
-        The file that breaks, with a function ``f``; what it is called with.
-    followed, followed_args
-        The file afterwards; what the caller now passes.
+    Args:
+        hint: What the hints of the finding must hold.
+        source, args: The file that breaks, with a function ``f``; what it is called with.
+        followed, followed_args: The file afterwards; what the caller now passes.
     """
 
     name: str
