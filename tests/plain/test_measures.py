@@ -232,7 +232,7 @@ def test_what_was_compiled_as_a_tree() -> None:
     assert (tree.nodes[1].file, tree.nodes[1].line) == ("/m.py", 7)
     step = tree_of("step", (Measure("time", "seconds"),), {path("Net", "layers.1", "mlp"): (0.5,)})
     timed = folded(compiled_tree(report, step))
-    assert [measure.name for measure in timed.measures][-1] == "step"
+    assert [measure.name for measure in timed.measures][-1] == "time in kernels"
     assert {node.name: node.inclusive[-1] for node in timed.nodes} == {
         "this run": 0.5, "Net": 0.5, "step": 0.0, "layers.0–1 ×2": 0.5, "mlp": 0.5,
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a run compiled, as a tree of modules: graphs, kernels, compile time, and the time of a step where it was measured."""
+"""What a run compiled, as a tree of modules: graphs, kernels, compile time, and a step's time in kernels if it was measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEASURES = (
     Measure("graphs", "count"),
     Measure("compile time", "seconds"),
 )
-STEP = Measure("step", "seconds")
+STEP = Measure("time in kernels", "seconds")
 _PARTS = re.compile(r"[^.]+(?:\.\d+)*")
 """A module's name in a path, with the number that it has in a list: ``layers.0``."""
 
