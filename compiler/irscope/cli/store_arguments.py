@@ -86,7 +86,7 @@ def add_show(show: Parser) -> None:
         help="the ranks of a job: what each compiled and communicates, and who waited; its findings by rank",
     )  # fmt: skip
     trees = {
-        "--modules": "what was compiled, by module: kernels, graphs, compile time, and the time of a step",
+        "--modules": "what was compiled, by module: kernels, graphs, compile time, and a step's time in kernels",
         "--time": "where the compile time went: per phase, pass and kernel",
         "--memory": "what the buffers of each graph take, by module",
     }

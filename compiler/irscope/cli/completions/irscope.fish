@@ -228,7 +228,7 @@ complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --gua
 complete -c irscope -n '_shtab_irscope_using show' -l autotuning -d 'what max-autotune tried for each operator, and what each choice took'
 complete -c irscope -n '_shtab_irscope_using show' -l resources -d 'registers, spilled bytes, shared memory, occupancy and the matrix instruction of each Triton kernel'
 complete -c irscope -n '_shtab_irscope_using show' -l ranks -d 'the ranks of a job: what each compiled and communicates, and who waited; its findings by rank'
-complete -c irscope -n '_shtab_irscope_using show' -l modules -d 'what was compiled, by module: kernels, graphs, compile time, and the time of a step'
+complete -c irscope -n '_shtab_irscope_using show' -l modules -d 'what was compiled, by module: kernels, graphs, compile time, and a step'"'"'s time in kernels'
 complete -c irscope -n '_shtab_irscope_using show' -l time -d 'where the compile time went: per phase, pass and kernel'
 complete -c irscope -n '_shtab_irscope_using show' -l memory -d 'what the buffers of each graph take, by module'
 complete -c irscope -n '_shtab_irscope_using show' -l than -x -d 'with one of these three: what changed since another run'

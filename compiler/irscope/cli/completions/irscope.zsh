@@ -388,7 +388,7 @@ _shtab_irscope_show_options=(
   "--autotuning[what max-autotune tried for each operator, and what each choice took]"
   "--resources[registers, spilled bytes, shared memory, occupancy and the matrix instruction of each Triton kernel]"
   "--ranks[the ranks of a job\: what each compiled and communicates, and who waited\; its findings by rank]"
-  "--modules[what was compiled, by module\: kernels, graphs, compile time, and the time of a step]"
+  "--modules[what was compiled, by module\: kernels, graphs, compile time, and a step\'s time in kernels]"
   "--time[where the compile time went\: per phase, pass and kernel]"
   "--memory[what the buffers of each graph take, by module]"
   "--than[with one of these three\: what changed since another run]:RUN:"
