@@ -79,8 +79,10 @@ export function registerCommands(services: Services): vscode.Disposable {
 function commandsOfElements(services: Services): Commands {
   const { documents, graphs, tree } = services;
   return {
-    "irscope.showRun": async ({ run, uri, line }: { run: string } & Partial<Place>) =>
-      tree.reveal(run, uri === undefined || line === undefined ? undefined : { uri, line }),
+    "irscope.showRun": async ({ run, uri, line, next }: { run: string; next?: string } & Partial<Place>) =>
+      next === "profile"
+        ? profile(services)
+        : tree.reveal(run, uri === undefined || line === undefined ? undefined : { uri, line }),
     "irscope.openStage": async (uri: string, line?: number) => {
       await documents.show(uri, line === undefined ? {} : { line });
     },

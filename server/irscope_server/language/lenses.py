@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.findings.kinds import graph_break, recompilation
-from irscope.findings.standing import State, label, point, standing_of
+from irscope.findings.standing import Next, State, label, point, standing_of
 from irscope.measures.compiled import has_graph
 from irscope.protocol import Compile
 from irscope.vocabulary import units
@@ -73,6 +73,9 @@ def _verdict(context: SourceContext, document: Document, outline: Outline) -> li
         first = standing.causes[0]
         place = {"uri": context.uri_of(first.file), "line": first.range.start.line - 1}
         command = types.Command(command.title, PLACE_COMMAND, command.tooltip, [place])
+    elif standing.next is Next.PROFILE and said[-1] != BEFORE_EDIT:
+        (target,) = command.arguments or ()
+        command = types.Command(command.title, COMMAND, command.tooltip, [{**target, "next": standing.next.value}])
     return [(places[0], command)]
 
 

@@ -56,12 +56,13 @@ def ran_whole(run: RunSummary) -> bool:
     return run.outcome is not None and run.outcome.is_whole
 
 
-def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = ()) -> str:
+def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = (), is_alike: bool = True) -> str:
     """The difference in a few words; empty if none is relevant.
 
     Args:
         hidden_before, hidden: Causes of findings that the user does not want to see, of the older run and of the newer
             one.
+        is_alike: Whether both were profiled, or none: a profile compiles under other conditions, which change its time.
     """
     worse = _by_kind(diff.findings_new, hidden, "new ")
     parts = [f"{count} fixed" for count in _by_kind(diff.findings_gone, hidden_before)]
@@ -76,7 +77,7 @@ def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = ()) -> 
     before, after = diff.compile_seconds.before, diff.compile_seconds.after
     by = after - before
     least, share = (_LEAST_SECONDS, _LEAST_SHARE) if parts else (_LEAST_SECONDS_ALONE, _LEAST_SHARE_ALONE)
-    if before and after and abs(by) >= max(least, share * before):
+    if is_alike and before and after and abs(by) >= max(least, share * before):
         parts.append(f"{'−' if by < 0 else '+'}{units.duration(abs(by))}")
     return " · ".join(parts)
 
@@ -137,7 +138,8 @@ class SinceLastRun:
         texts: dict[str, list[str]] = {file: list(lines) for file, lines in ended.texts.items()}
         hidden_before = self._hidden_in(older, ended.lane, texts_before)
         hidden = self._hidden_in(ended.report, ended.lane, texts)
+        is_alike = bool(older.step_seconds) is bool(ended.report.step_seconds)
         text = await context.archive.ask_aside(
-            lambda store: in_short(diff_runs(store, before.run, ended.run), hidden_before, hidden)
+            lambda store: in_short(diff_runs(store, before.run, ended.run), hidden_before, hidden, is_alike)
         )
         return Changed(ended.run, before.run, text) if text else None

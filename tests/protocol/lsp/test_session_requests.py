@@ -34,7 +34,7 @@ async def test_a_run_on_demand(start_editor: StartEditor, play: Play, script: Pa
     command = types.ExecuteCommandParams("irscope.server.run", [{"uri": uri, "lane": "fast"}])
     by_command: Any = await editor.client.workspace_execute_command_async(command)
     assert by_command["outcome"] == "completed" and by_command["run"] != result.run
-    assert await editor.lenses(uri) == [(2, "1 graph · 1 break · 1 kernel · 500 ms")]
+    assert await editor.lenses(uri) == [(2, "1 cause · see line 6"), (2, "1 graph · 1 break · 1 kernel · 500 ms")]
     runs = (await editor.request("irscope/runs")).runs
     assert [run.lane for run in runs] == ["fast", "deep"]
     assert [run.kernels for run in runs] == [1, 1], "as the lens: the library call does not count"

@@ -52,7 +52,7 @@ async def test_breaks_and_recompilations_on_open(at_work: AtWork, tmp_path: Path
     assert data_of(recompiled)["kind"] == "recompilation"
     assert "also recompiled `f, after line 7`." in recompiled.message, "it has the same cause"
     assert 7 in {one.location.range.start.line for one in recompiled.related_information or ()}
-    ((line, title),) = await editor.lenses(uri)
+    *_, (line, title) = await editor.lenses(uri)
     assert line == 3 and title.startswith("2 graphs · 1 break · 2 recompiles · ") and "kernel" not in title
     assert "`0/1`" in await editor.hover(uri, 4, 4)
     assert "hi\n" in "".join(told.text for told in editor.told["irscope/output"])
@@ -101,7 +101,7 @@ async def test_down_to_the_kernel_of_a_line(at_work: AtWork, tmp_path: Path) -> 
     assert [stage.stage for stage in made if not stage.made or not stage.bytes] == []
     assembly = await editor.request("irscope/document", uri=offered[0].uri)
     assert assembly.languageId == "asm" and "ret" in assembly.text
-    ((_, title),) = await editor.lenses(uri)
+    *_, (_, title) = await editor.lenses(uri)
     assert title.startswith("1 graph · 1 kernel · ")
 
 
