@@ -551,6 +551,33 @@ describe("a graph is folded", () => {
     }
   });
 
+  it("a class stays inside of the box around its own", () => {
+    const boxes = [
+      { item: 0, x: 0, y: 0, width: 200, height: 200 },
+      { item: 1, x: 100, y: 50, width: 60, height: 20 },
+      { item: 2, x: 150, y: 100, width: 40, height: 20 },
+    ];
+    const names = [["self", "Model · 90 nodes"], ["norm", "LlamaRMSNorm · 4 nodes"], ["head", "Linear · 2 nodes"]]; // prettier-ignore
+    const widthIn = (/** @type {string} */ text, /** @type {number} */ size) => text.length * 0.6 * size;
+    const labels = {
+      of: (/** @type {number} */ item) => ({ title: names[item]?.[0], sub: names[item]?.[1] }),
+      within: (/** @type {string} */ text, /** @type {number} */ room, /** @type {number} */ size) =>
+        text.slice(0, Math.floor(room / (0.6 * size))),
+      widthIn,
+    };
+    /** @type {string[]} */
+    const said = [];
+    const pen = {
+      rect: () => undefined,
+      text: (/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ _y, /** @type {any} */ how) => {
+        said.push(text);
+        assert.ok(x + widthIn(text, how.size) <= 200, text);
+      },
+    };
+    graph.drawNames(pen, boxes, labels, {}, 1);
+    assert.deepEqual(said, ["self", "Model", "norm", "LlamaRMSNo", "head"]);
+  });
+
   it("no two kernels have one colour, and those with most nodes have those of the palette", () => {
     const nodes = Array.from({ length: 30 }, (_, at) => [`n${at}`, "mm", []]);
     const model = modelOf(/** @type {any} */ ([...nodes, ["m", "mm", []], ["x", "placeholder", []]]));
