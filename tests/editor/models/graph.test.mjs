@@ -230,7 +230,6 @@ describe("a graph is folded", () => {
       ["op5", "mm", ["op4"], "net.b"],
     ]);
     assert.deepEqual(graph.groupings(model), ["module", "order", "kernel"]);
-    assert.equal(model.isSchedule, false);
     Object.assign(model.graph, {
       groups: [
         { name: "op1_op2", type: "FusedSchedulerNode" },
