@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import functools
 import inspect
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from irscope.driver.availability import availability_of, trials_file
 from irscope.pipelines.registry import pipelines as known_pipelines
 from irscope.store.store import StoreError
+from irscope.system.commands import run_bounded
 from lsprotocol import types
 
 from irscope_server.app import requests
@@ -93,8 +95,16 @@ async def _initialized(ls: IrscopeServer, params: types.InitializedParams) -> No
         ls.in_background(ls.client_register_capability_async(types.RegistrationParams([registration])))
     if registers_stage_features(ls.client_capabilities):
         ls.in_background(ls.client_register_capability_async(types.RegistrationParams(stage_features.registrations())))
+    if sys.pycache_prefix is not None:
+        ls.in_background(asyncio.to_thread(_compile_debug_adapter, sys.pycache_prefix))
     await ls.load_settings()
     ls.notices.tell()
+
+
+def _compile_debug_adapter(prefix: str) -> None:
+    """Has Python compile the modules of the debug adapter where an editor keeps them: most of what its first start takes."""
+    imports = f"import sys; sys.path[:] = {sys.path!r}; import irscope_server.dap.protocol.serve"
+    run_bounded([sys.executable, "-I", "-S", "-X", f"pycache_prefix={prefix}", "-c", imports], 60, patient=True)
 
 
 async def _did_change_configuration(ls: IrscopeServer, params: types.DidChangeConfigurationParams) -> None:

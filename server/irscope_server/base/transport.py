@@ -7,7 +7,6 @@ the event loop.  A frame that is broken is answered or logged, and the next one 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -15,9 +14,12 @@ import re
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from irscope_server.base.bodies import LARGEST_BODY, BrokenBody, read_message
+
+if TYPE_CHECKING:
+    import asyncio  # the debug adapter does without
 
 log = logging.getLogger(__name__)
 

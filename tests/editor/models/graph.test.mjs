@@ -230,7 +230,6 @@ describe("a graph is folded", () => {
       ["op5", "mm", ["op4"], "net.b"],
     ]);
     assert.deepEqual(graph.groupings(model), ["module", "order", "kernel"]);
-    assert.equal(model.isSchedule, false);
     Object.assign(model.graph, {
       groups: [
         { name: "op1_op2", type: "FusedSchedulerNode" },
@@ -549,6 +548,33 @@ describe("a graph is folded", () => {
         }
       }
     }
+  });
+
+  it("a class stays inside of the box around its own", () => {
+    const boxes = [
+      { item: 0, x: 0, y: 0, width: 200, height: 200 },
+      { item: 1, x: 100, y: 50, width: 60, height: 20 },
+      { item: 2, x: 150, y: 100, width: 40, height: 20 },
+    ];
+    const names = [["self", "Model · 90 nodes"], ["norm", "LlamaRMSNorm · 4 nodes"], ["head", "Linear · 2 nodes"]]; // prettier-ignore
+    const widthIn = (/** @type {string} */ text, /** @type {number} */ size) => text.length * 0.6 * size;
+    const labels = {
+      of: (/** @type {number} */ item) => ({ title: names[item]?.[0], sub: names[item]?.[1] }),
+      within: (/** @type {string} */ text, /** @type {number} */ room, /** @type {number} */ size) =>
+        text.slice(0, Math.floor(room / (0.6 * size))),
+      widthIn,
+    };
+    /** @type {string[]} */
+    const said = [];
+    const pen = {
+      rect: () => undefined,
+      text: (/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ _y, /** @type {any} */ how) => {
+        said.push(text);
+        assert.ok(x + widthIn(text, how.size) <= 200, text);
+      },
+    };
+    graph.drawNames(pen, boxes, labels, {}, 1);
+    assert.deepEqual(said, ["self", "Model", "norm", "LlamaRMSNo", "head"]);
   });
 
   it("no two kernels have one colour, and those with most nodes have those of the palette", () => {

@@ -7,8 +7,10 @@ import type { Theme } from "./theme";
 
 /** Names of modules are never smaller than this. */
 export const NAME_PIXELS = 10;
-/** A name that is longer than its box is wide may go beyond it, up to here; with its class twice as far. */
+/** A name that is longer than its box is wide may go beyond it, up to here; with its class twice as far. No class
+crosses the edge of a box around its own: it is shortened there, or left out where little of it would be seen. */
 const BEYOND_PIXELS = 130;
+const LEAST_CLASS_PIXELS = 40;
 const LINES_TRIED = 2;
 
 interface Place {
@@ -16,6 +18,19 @@ interface Place {
   y: number;
   width: number;
   height: number;
+}
+
+/** The right edge of the narrowest box around another one. */
+function edgeAround(box: Place, boxes: readonly Place[]): number {
+  const around = boxes.filter(
+    (other) =>
+      other !== box &&
+      other.x <= box.x &&
+      other.y <= box.y &&
+      other.x + other.width >= box.x + box.width &&
+      other.y + other.height >= box.y + box.height,
+  );
+  return Math.min(...around.map((other) => other.x + other.width));
 }
 
 function overlap(left: Place, right: Place): boolean {
@@ -41,14 +56,21 @@ export function drawNames(pen: Pen, boxes: readonly Box[], labels: Labels, theme
       return [];
     }
     taken.push(place);
-    return [{ place, name, sub: name === title ? sub : "" }];
+    return [{ place, name, sub: name === title ? sub : "", edge: edgeAround(box, boxes) }];
   });
-  for (const { place, name, sub } of placed) {
+  for (const { place, name, sub, edge } of placed) {
     const [, whole = ""] = /^((?!\d+ nodes?$).*?)(?: · |$)/.exec(sub) ?? [];
     const start = place.width - 4 / scale + size / 2;
-    const kind = [whole, whole.replace(/, call \d+$/, "")].find((text) => {
+    const room = edge - place.x - start - 4 / scale;
+    const short = labels.within(
+      whole,
+      Math.min(Math.max(room, LEAST_CLASS_PIXELS / scale), (2 * BEYOND_PIXELS) / scale),
+      size,
+    );
+    const kind = [whole, whole.replace(/, call \d+$/, ""), short].find((text) => {
       const width = start + labels.widthIn(text, size) + 4 / scale;
-      return text !== "" && width * scale <= BEYOND_PIXELS * 2 && isFree(Object.assign(place, { width }));
+      const isInside = place.x + width <= edge && width * scale <= BEYOND_PIXELS * 2;
+      return text !== "" && isInside && isFree(Object.assign(place, { width }));
     });
     place.width = kind === undefined ? start - size / 2 + 4 / scale : place.width;
     const [x, y] = [place.x + 2 / scale, place.y + 0.8 * line];
