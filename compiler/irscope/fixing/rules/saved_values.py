@@ -1,5 +1,4 @@
-"""What a saved function reads from the environment or the process group: a tensor outside of it, which the process that
-loads it makes again.  A text is no tensor; what is decided by it is one, and both sides are computed."""
+"""What a saved function reads from the environment or the process group: a tensor that the loading process makes again."""
 
 from __future__ import annotations
 
@@ -14,14 +13,13 @@ from irscope.fixing.rules import branches
 from irscope.fixing.source import Source
 from irscope.fixing.syntax import is_number
 from irscope.ir.artifacts.portability import NOT_PORTABLE
-from irscope.protocol import Finding
+from irscope.protocol import Edit, Finding
 
 _TITLE = "Read it into a tensor outside the function"
 _CAVEAT = (
     "A process that loads the function makes this tensor, and gives it in `f_globals` of `load_compiled_function`."
 )
 _NUMBERS = {"int", "float", "bool", "len", "torch.distributed.get_rank", "torch.distributed.get_world_size"}
-"""Functions that return a number."""
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -29,26 +27,34 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     numbers = [node for node in around if _gives_number(source, node) and _is_of_module(source, node)]
     if not numbers:
         return
-    value, calls, name = numbers[-1], source.all(ast.Call), source.fresh("_VALUE")
+    value, name = numbers[-1], source.fresh("_VALUE")
     is_decision = getattr(source.parent(value), "test", None) is value
     code = source.code(value)
     if is_decision and not isinstance(value, ast.Compare):  # of a text, only whether there is one
         code = f"bool({code})"
-    line, made = f"{name} = {source.torch}.tensor({code})", None
-    if any(_called(source, node).startswith("torch.distributed.") for node in ast.walk(value)):
-        starts = [call for call in calls if _called(source, call).endswith("init_process_group")]
-        for start in filter(None, map(source.statement, starts)):  # the group is there after it
-            made = source.after(start, f"global {name}\n{line}" if source.function(start) is not None else line)
-    loads = [call for call in calls if _called(source, call).endswith("load_compiled_function")]
-    loads = [call for call in loads if all(keyword.arg != "f_globals" for keyword in call.keywords)]
-    more = [made or source.above(value, line), *(argument(source, call, "f_globals", "globals()") for call in loads)]
-    changed = Source(source.changed({value: name}, more))
+    made = _made(source, value, f"{name} = {source.torch}.tensor({code})", name)
+    changed = Source(source.changed({value: name}, [made, *_given(source)]))
     if not is_decision:
         yield Proposal(_TITLE, _CAVEAT, changed.text)
-    for test in (node.test for node in changed.all(ast.If)):
-        if is_decision and isinstance(test, ast.Name) and test.id == name:
+    for test in changed.all(ast.Name):
+        if test.id == name and isinstance(changed.parent(test), ast.If):
             both = branches.RULE.propose(changed, dataclasses.replace(finding, range=changed.range(test)))
             yield from (Proposal(f"{_TITLE}; compute both sides", f"{_CAVEAT} {one.caveat}", one.text) for one in both)
+
+
+def _given(source: Source) -> Iterator[Edit]:
+    for call in source.all(ast.Call):
+        is_load = _called(source, call).endswith("load_compiled_function")
+        if is_load and all(keyword.arg != "f_globals" for keyword in call.keywords):
+            yield argument(source, call, "f_globals", "globals()")
+
+
+def _made(source: Source, value: ast.expr, line: str, name: str) -> Edit:
+    starts = [call for call in source.all(ast.Call) if _called(source, call).endswith("init_process_group")]
+    for start in filter(None, map(source.statement, starts)):
+        if any(_called(source, node).startswith("torch.distributed.") for node in ast.walk(value)):
+            return source.after(start, f"global {name}\n{line}" if source.function(start) is not None else line)
+    return source.above(value, line)
 
 
 def _called(source: Source, node: ast.AST) -> str:
