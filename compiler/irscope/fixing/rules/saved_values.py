@@ -27,7 +27,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     numbers = [node for node in around if _gives_number(source, node) and _is_of_module(source, node)]
     if not numbers:
         return
-    value, name = numbers[-1], source.fresh("_VALUE")
+    value, name = numbers[-1], source.fresh(f"_VALUE_{finding.range.start.line}")  # of each its own
     is_decision = getattr(source.parent(value), "test", None) is value
     code = source.code(value)
     if is_decision and not isinstance(value, ast.Compare):  # of a text, only whether there is one
@@ -79,10 +79,10 @@ _TEXT = (
     ".aot_compile(((torch.ones(4),), {{}}))\nsaved.save_compiled_function(os.path.join(tempfile.mkdtemp(), 'saved'))"
 )
 _EXAMPLES = tuple(
-    Example(_TEXT.format("", before), _TEXT.format(f"\n_VALUE = torch.tensor({value})\n", after), is_script=True)
+    Example(_TEXT.format("", before), _TEXT.format(f"\n_VALUE_7 = torch.tensor({value})\n", after), is_script=True)
     for before, value, after in (
-        ("return x * int(os.environ.get('N', '2'))", "int(os.environ.get('N', '2'))", "return x * _VALUE"),
-        ("if os.getenv('FAST'):\n        return x\n    return x + 1", "bool(os.getenv('FAST'))", "return torch.where(_VALUE != 0, x, x + 1)"),
+        ("return x * int(os.environ.get('N', '2'))", "int(os.environ.get('N', '2'))", "return x * _VALUE_7"),
+        ("if os.getenv('FAST'):\n        return x\n    return x + 1", "bool(os.getenv('FAST'))", "return torch.where(_VALUE_7 != 0, x, x + 1)"),
     )
 )  # fmt: skip
 RULE = Rule("saved values", ("specialization",), _propose, codes=(NOT_PORTABLE,), examples=_EXAMPLES)
