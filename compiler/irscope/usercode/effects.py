@@ -77,7 +77,7 @@ _NOT_PURE = _words("base64.decode base64.encode decimal.setcontext json.dump jso
 _OF_TENSORS = ("torch", "torch.nn.functional", "torch.Tensor", "numpy")
 _PURE = re.compile(
     r"time\.(time|perf_counter|monotonic|process_time)(_ns)?|datetime\.datetime\.(now|utcnow)|copy\.(copy|deepcopy)"
-    r"|torch\.cuda\.(is_available|memory_allocated|max_memory_allocated|device_count)|os\.(cpu_count|getcwd|getenv|getpid)"
+    r"|torch\.cuda\.(is_available|memory_allocated|max_memory_allocated|device_count)|os\.(cpu_count|environ\.get|getcwd|getenv|getpid)"
     r"|numpy\.(array(2string)?|asarray|average|gcd|interp|lcm|percentile)|dataclasses\.(asdict|astuple|fields|replace)"
 )
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import fix_rates
@@ -31,6 +33,33 @@ def f(x):
     return torch.nn.functional.dropout(y, 0.5)
 
 f(torch.randn(4, requires_grad=True))
+"""
+SAVED = """\
+import os
+import torch
+import torch.distributed as dist
+
+x = torch.ones(4)
+
+
+def scaled(x):
+    if os.environ.get("MODE") == "fast":
+        x = x + 1
+    x = x * float(os.getenv("SCALE", "3"))
+    return x + dist.get_rank()
+
+
+def main():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    saved = torch.compile(scaled, fullgraph=True).aot_compile(((x,), {}))
+    saved.save_compiled_function("saved")
+    saved(x)
+    with open("saved", "rb") as file:
+        loaded = torch.compiler.load_compiled_function(file)
+    print(loaded(x).tolist())
+
+
+main()
 """
 FORMS = {
     "branch": BRANCH,
@@ -508,3 +537,18 @@ def test_a_decision_that_a_chain_makes_one_of_tensors_went_both_ways(tmp_path: P
     (chain,) = [one for one in tried.candidates if one.fix.title.startswith("Keep it a tensor; then compute both")]
     assert chain.proof.status is (Status.VERIFIED if bound < 1 else Status.UNPROVEN), chain.proof
     assert bound < 1 or "is false on all inputs" in chain.proof.reason
+
+
+@pytest.mark.nightly
+def test_constants_of_a_saved_function_are_repaired(tmp_path: Path, in_the_shared_worker: None) -> None:
+    """What the text with all fixes saves then computes with what the process that loads it has made."""
+    script = write(tmp_path, SAVED)
+    done = run_cli_forked("fix", script, "--apply", cwd=tmp_path)
+    text = Path(script).read_text()
+    assert done.stdout.count("  verified: Read it into a tensor outside the function") == 3, done.stdout + done.stderr
+    for more, expected in (({}, 3.0), ({"MODE": "fast", "SCALE": "5"}, 10.0)):
+        environment = {**os.environ, **more}
+        process = [sys.executable, str(script)]
+        done = subprocess.run(process, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.stdout == f"{[expected] * 4}\n", done.stderr
+        Path(script).write_text(text.replace('.save_compiled_function("saved")', ""))  # the second loads the first's

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
 from collections.abc import Iterator
 
 from irscope.findings.detector import Detector
@@ -82,7 +83,9 @@ def detect_saved(_moment: Moment, path: str) -> Iterator[Finding]:
         artifact = open_artifact(path, kind) if kind is not None else None
     except (ArtifactError, OSError):
         return
-    for file, node, what in made_constants(artifact) if artifact is not None else ():
+    for file, module, node, what in made_constants(artifact) if artifact is not None else ():
+        # The function of a module is PyTorch's own, beside which the user's files are not.
+        file = file or str(getattr(sys.modules.get(module), "__file__", None) or "")
         if not is_user_file(file):
             continue
         yield Finding(

@@ -33,9 +33,9 @@ _CALLED = {"id"}
 """What counts only where it is called: a variable often has such a name."""
 
 
-def made_constants(artifact: Artifact) -> list[tuple[str, ast.expr, str]]:
-    """What the saved functions read when they were traced: the file, the expression, and what is said of it."""
-    found: dict[tuple[str, int, int], tuple[str, ast.expr, str]] = {}
+def made_constants(artifact: Artifact) -> list[tuple[str, str, ast.expr, str]]:
+    """What the saved functions read when they were traced: file, module, the expression, and what is said of it."""
+    found: dict[tuple[str, str, int, int], tuple[str, str, ast.expr, str]] = {}
     for source in artifact.sources:
         tree = parse_text(source.text)
         function = function_of(tree, source) if tree is not None else None
@@ -43,10 +43,10 @@ def made_constants(artifact: Artifact) -> list[tuple[str, ast.expr, str]]:
             continue
         for node, name in _reads(function):
             what = f"`{ast.unparse(node)}` reads {_READS[name]}: what it was when it was made is a constant in the artifact."
-            found[source.file, node.lineno, node.col_offset] = source.file, node, what
+            found[source.file, source.module, node.lineno, node.col_offset] = source.file, source.module, node, what
         for node, device in _devices(function):
             what = f"`{device}` is a constant in the artifact; a process with another device needs another artifact."
-            found[source.file, node.lineno, node.col_offset] = source.file, node, what
+            found[source.file, source.module, node.lineno, node.col_offset] = source.file, source.module, node, what
     return [found[place] for place in sorted(found)]
 
 
