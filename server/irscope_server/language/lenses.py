@@ -74,8 +74,8 @@ def _verdict(context: SourceContext, document: Document, outline: Outline) -> li
         place = {"uri": context.uri_of(first.file), "line": first.range.start.line - 1}
         command = types.Command(command.title, PLACE_COMMAND, command.tooltip, [place])
     elif standing.next is Next.PROFILE and said[-1] != BEFORE_EDIT:
-        (target,) = command.arguments or ()
-        command = types.Command(command.title, COMMAND, command.tooltip, [{**target, "next": standing.next.value}])
+        target = {"run": ended.run, "uri": document.uri, "line": places[0], "next": standing.next.value}
+        command = types.Command(command.title, COMMAND, command.tooltip, [target])
     return [(places[0], command)]
 
 

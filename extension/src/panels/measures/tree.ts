@@ -12,7 +12,11 @@ const TONES = ["kernels", "inductor", "aot", "dynamo", "eager"];
 const MOST_OPENED = 20;
 
 /** Measures that have another title than their name. */
-const TITLES: Record<string, string> = { bound: "Possible", "time in kernels": "Time in Kernels", "at the peak": "At the Peak" };
+const TITLES: Record<string, string> = {
+  bound: "Possible",
+  "time in kernels": "Time in Kernels",
+  "at the peak": "At the Peak",
+};
 
 /** A box, with what else is known about it. A box of a change is as wide as all that changed in it, up and down. */
 export interface PathBox extends Box {
