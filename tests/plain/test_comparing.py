@@ -213,6 +213,11 @@ def test_what_is_new_is_told_first_and_never_left_out(store: Store) -> None:
     assert len(said) == 6 and all(" new " in f" {each}" for each in said[:5]) and said[5] == "1 break fixed"
 
 
+def test_the_compile_time_of_a_profile_is_not_compared_with_that_of_a_run(store: Store) -> None:
+    found = diff_runs(store, *(a_run(store, "1", compiles=(a_compile(seconds=seconds),)) for seconds in (2.0, 60.0)))
+    assert in_short(found) == "+58.0 s" and in_short(found, is_alike=False) == ""
+
+
 def test_a_stage_that_only_names_other_lines_is_the_same(store: Store) -> None:
     compile = a_compile(function="f")
     graph = BEFORE.replace("        relu:", "         # File: /home/me/model.py:1 in f, code: relu\n        relu:")
