@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { visible } from "../panels/visible";
 import { nameOf, type Interpreter } from "../host/interpreter";
 import { withoutIcons } from "../host/plainText";
+import { chooseInterpreter } from "../host/problems";
 import { SECTION } from "../host/settings";
 import { STANDING_ICONS } from "../host/statusItem";
 import type { Services } from "./context";
@@ -12,7 +13,7 @@ import { choose } from "../host/lists";
 
 interface MenuItem extends vscode.QuickPickItem {
   command?: string;
-  arguments?: unknown[];
+  run?: () => Thenable<unknown>;
 }
 
 const SEPARATOR: MenuItem = { label: "", kind: vscode.QuickPickItemKind.Separator };
@@ -27,14 +28,15 @@ export async function showMenu(services: Services): Promise<void> {
     title: "IRScope",
     placeHolder: visible(said) || vscode.l10n.t("What to do?"),
   });
+  await chosen?.run?.();
   if (chosen?.command !== undefined) {
-    await vscode.commands.executeCommand(chosen.command, ...(chosen.arguments ?? []));
+    await vscode.commands.executeCommand(chosen.command);
   }
 }
 
-/** What has to come first: trust, an entry for a module that nothing is known to run, the end of a run. */
-function urgent({ status }: Services): MenuItem[] {
-  const items: MenuItem[] = [];
+/** What has to come first: an interpreter that can run scripts, trust, an entry for a module that nothing is known to run, the end of a run. */
+function urgent({ server, status }: Services): MenuItem[] {
+  const items = status.needsInterpreter() ? [interpreterItem(server.status().interpreter)] : [];
   const file = status.activeFile();
   if (!vscode.workspace.isTrusted) {
     items.push({ label: `$(shield) ${vscode.l10n.t("Manage Workspace Trust")}`, command: "workbench.trust.manage" });
@@ -102,11 +104,14 @@ function theRest({ server, status }: Services, interpreter: Interpreter | undefi
     { label: `$(terminal) ${vscode.l10n.t("Show Script Output")}`, command: "irscope.showOutput" },
     { label: `$(output) ${vscode.l10n.t("Show Log")}`, command: "irscope.showLog" },
     { label: `$(refresh) ${vscode.l10n.t("Restart Server")}`, command: "irscope.restartServer" },
-    {
-      label: `$(settings-gear) ${vscode.l10n.t("Choose an Interpreter")}`,
-      description: interpreter === undefined ? "" : withoutIcons(nameOf(interpreter)),
-      command: "workbench.action.openSettings",
-      arguments: ["irscope.python"],
-    },
+    ...(status.needsInterpreter() ? [] : [interpreterItem(interpreter)]),
   ];
+}
+
+function interpreterItem(interpreter: Interpreter | undefined): MenuItem {
+  return {
+    label: `$(settings-gear) ${vscode.l10n.t("Choose an Interpreter")}`,
+    description: interpreter === undefined ? "" : withoutIcons(nameOf(interpreter)),
+    run: chooseInterpreter,
+  };
 }

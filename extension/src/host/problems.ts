@@ -29,6 +29,9 @@ export async function showWithLog(
   }
 }
 
+/** Opens the setting: the workspace's, since in a remote window the user's settings do not have it. */
 export function chooseInterpreter(): Thenable<unknown> {
-  return vscode.commands.executeCommand("workbench.action.openSettings", "irscope.python");
+  return vscode.workspace.workspaceFolders === undefined
+    ? vscode.commands.executeCommand("workbench.action.openSettings", "irscope.python")
+    : vscode.commands.executeCommand("workbench.action.openWorkspaceSettings", { query: "irscope.python" });
 }

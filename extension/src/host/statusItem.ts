@@ -94,6 +94,11 @@ export class StatusItem implements vscode.Disposable {
     return this.fileStates.get(this.uri()?.toString() ?? "");
   }
 
+  /** Whether nothing runs with the interpreter that is chosen. */
+  needsInterpreter(): boolean {
+    return this.workerHere().state === "refused" || this.server.status().state === "failed";
+  }
+
   dispose(): void {
     this.subscriptions.forEach((each) => void each.dispose());
   }

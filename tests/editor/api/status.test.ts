@@ -3,7 +3,7 @@
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
 import { RequestType } from "vscode-languageclient/node";
-import { closeAll, internals, openScript, until } from "./help";
+import { closeAll, internals, openScript, pick, until } from "./help";
 
 /** Has the server with canned answers send a notification. */
 const Tell = new RequestType<{ method: string; params: object }, null, void>("test/tell");
@@ -148,7 +148,10 @@ describe("the status item", () => {
         said,
         /\[Show Log\]\(command:irscope\.showLog\) · \[Restart Server\]\(command:irscope\.restartServer\)/,
       );
+      await pick(vscode.commands.executeCommand("irscope.showMenu"), 0);
+      await until("the settings", () => vscode.window.tabGroups.activeTabGroup.activeTab?.label === "Settings");
     } finally {
+      await closeAll();
       await settings.update("python", first, true);
       await until("recovery", () => server.status().state === "ready");
     }
