@@ -137,6 +137,8 @@ def test_a_run_that_did_not_come_to_its_end_says_so_first() -> None:
         report(again(1, 3, 2.0), compiles=compiles(5.0, 2.0), outcome=an_outcome(message="ValueError: 3"))
     )
     assert (failed.state, label(failed)) == (State.FAILED, "the script failed")
+    unfit = standing_of(report(outcome=an_outcome(kind=OutcomeKind.ENVIRONMENT_ERROR, message="No torch.")))
+    assert (unfit.state, label(unfit)) == (State.FAILED, "could not be run"), "that is not the script's failure"
     assert sentence(failed, "ValueError: 3").startswith("ValueError: 3. 1 cause costs 2.0 of 7.0 s")
     itself = standing_of(report(a_finding(message="ValueError: 3"), outcome=an_outcome(message="ValueError: 3")))
     assert sentence(itself, "ValueError: 3") == "ValueError: 3."

@@ -69,6 +69,7 @@ class Standing:
         graphs, skipped: Compiled graphs; functions that were not compiled, and run as plain Python.
         breaks, recompilations: How many findings there are of these kinds.
         whole: Whether the run came to its end: else there may be more.
+        ran: Whether the script could be run at all: not with an interpreter without torch.
     """
 
     state: State
@@ -83,6 +84,7 @@ class Standing:
     breaks: int
     recompilations: int
     whole: bool
+    ran: bool = True
 
     @property
     def next(self) -> Next | None:
@@ -143,6 +145,7 @@ def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> St
         sum(each.kind == graph_break.KIND.id for each in report.findings),
         sum(each.kind == recompilation.KIND.id for each in report.findings),
         report.outcome.kind is OutcomeKind.COMPLETED,
+        report.outcome.kind is not OutcomeKind.ENVIRONMENT_ERROR,
     )
 
 
@@ -202,7 +205,8 @@ def label(standing: Standing) -> str:
     if standing.state is State.CLEAN:
         measured = f"{duration(standing.whole_step_seconds)} a step, " if standing.whole_step_seconds else ""
         return f"{measured}no {'costly ' * bool(standing.breaks)}breaks"
-    return "the script failed" if standing.state is State.FAILED else "nothing compiled"
+    failed = "the script failed" if standing.ran else "could not be run"
+    return failed if standing.state is State.FAILED else "nothing compiled"
 
 
 def point(standing: Standing, file: str) -> tuple[str, ...]:
