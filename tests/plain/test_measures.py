@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import io
 import re
@@ -23,7 +24,7 @@ from irscope.profiling.joining import Joined
 from irscope.profiling.measuring import profile_of
 from irscope.profiling.profile import MeasuredKernel, MeasuredLine, Profile, bound_text
 from irscope.profiling.timeline import timeline
-from irscope.protocol import Origin, Report, from_json, to_json
+from irscope.protocol import Origin, Report, Resumed, from_json, to_json
 from irscope.provenance.kernel_paths import _with_modules
 from irscope.store.store import Store
 
@@ -185,6 +186,20 @@ def test_a_bound_that_is_more_than_what_was_measured_is_marked(tmp_path: FilePat
     text = "\n".join(profile_lines(found, Paint(io.StringIO()), show_all=True))
     assert text.count("≤ ") == len(refuted) and found.bound_words in text
     assert from_json(Profile, to_json(found)) == found
+
+
+def test_what_goes_on_after_a_break_has_its_own_time(tmp_path: FilePath) -> None:
+    """By the name that it has in all other views, although both were called as one program."""
+    path = tmp_path / "runs.db"
+    path.write_bytes(gzip.decompress((RECORDED / "training.db.gz").read_bytes()))
+    with Store(str(path)) as store:
+        report = store.report(store.find_run())
+        (first, *_) = report.compiles
+        going_on = dataclasses.replace(first, resumed=Resumed("forward", first.file, 9))
+        report = dataclasses.replace(report, compiles=(going_on, *report.compiles[1:]))
+        joined = Joined(store, report, PEAKS)
+        named = {part.modules[0].name for code in joined._codes.values() for call in code.calls for part in call.parts}
+    assert going_on.title == "forward, after line 9" and going_on.title in named
 
 
 def test_each_call_of_a_library_function_has_its_own_cost(tmp_path: FilePath) -> None:

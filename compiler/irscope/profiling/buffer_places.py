@@ -129,7 +129,7 @@ class BufferPlaces:
 
     def _path(self, plan: _Plan, writer: Writer | None) -> tuple[Path, Path]:
         callers = plan.compile.backward_callers if chain.is_backward(plan.code) else plan.compile.callers
-        program = plan.compile.program or plan.compile.function_name
+        program = plan.compile.title
         try:
             nodes = self._paths.nodes_of(plan.compile, plan.code, writer.origins if writer else (), tuple)
             part = max(parts_of(nodes, program, callers, None), key=lambda one: (one.is_main, one.seconds))

@@ -102,7 +102,7 @@ class Joined:
         self, compile: Compile, code: StageRef, names: Sequence[str], element: Element | None
     ) -> tuple[Part, ...]:
         """What a call computes, by line and module."""
-        program, callers = compile.program or compile.function_name, self._callers(compile, chain.is_backward(code))
+        program, callers = compile.title, self._callers(compile, chain.is_backward(code))
         try:
             nodes = self._paths.nodes_of(compile, code, names, lambda: () if element is None else (element,))
             return parts_of(nodes, program, callers, self._peaks)
