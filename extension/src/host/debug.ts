@@ -34,7 +34,7 @@ class AdapterFactory implements vscode.DebugAdapterDescriptorFactory {
   ) {}
 
   async createDebugAdapterDescriptor(session: vscode.DebugSession): Promise<vscode.DebugAdapterDescriptor> {
-    const found = await findInterpreter(session.workspaceFolder?.uri);
+    const found = await findInterpreter(session.workspaceFolder?.uri, this.server.status().interpreter);
     if ("problem" in found) {
       throw new Error(found.problem);
     }
@@ -87,7 +87,10 @@ class Configurations implements vscode.DebugConfigurationProvider {
   ): Promise<vscode.DebugConfiguration> {
     const resolved: vscode.DebugConfiguration = { ...given, store: textOf(given["store"]) || this.server.storePath() };
     if (given.request === "launch") {
-      const found = textOf(given["python"]) === "" ? await findInterpreter(folder?.uri) : undefined;
+      const found =
+        textOf(given["python"]) === ""
+          ? await findInterpreter(folder?.uri, this.server.status().interpreter)
+          : undefined;
       if (found !== undefined && !("problem" in found)) {
         resolved["python"] = found.path;
       }

@@ -37,7 +37,8 @@ const FOUND: Record<InterpreterSource, string> = {
 
 type Candidate = { path: string; source: InterpreterSource };
 
-export async function findInterpreter(scope?: vscode.Uri): Promise<Interpreter | NoInterpreter> {
+/** Looks for it. One that is `known`, as that of the language server, is not started again to ask for its version. */
+export async function findInterpreter(scope?: vscode.Uri, known?: Interpreter): Promise<Interpreter | NoInterpreter> {
   const candidate = await firstCandidate(scope);
   if (candidate === undefined) {
     return {
@@ -47,7 +48,7 @@ export async function findInterpreter(scope?: vscode.Uri): Promise<Interpreter |
       ),
     };
   }
-  const version = await versionOf(candidate.path);
+  const version = candidate.path === known?.path ? known.version : await versionOf(candidate.path);
   if (version === undefined) {
     return {
       problem: vscode.l10n.t(
