@@ -45,7 +45,7 @@ def _head(found: Profile, paint: Paint) -> list[str]:
     lines = [
         f"{paint('One step', 'bold')} ({count(found.steps, 'step')} measured): {duration(found.step_seconds)}, of which "
         f"kernels {duration(found.device_seconds)} ({percent(found.device_seconds, step)}); "
-        f"{percent(found.owned_seconds, step)} of the time has an owner."
+        f"{percent(found.owned_seconds, step)} of the time is attributed."
     ]
     lines += [_program(one) for one in found.programs]
     if found.programs and found.profiled_seconds > 0:

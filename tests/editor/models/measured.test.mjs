@@ -94,8 +94,10 @@ describe("the model of measured time", () => {
       { text: "memory pool 0.1: 2 MB, 500 kB in use", place: undefined },
       { text: "skipped: mutated inputs", place: AT(6) },
     ]);
-    const said = ["kernels 600 µs (75 %)", "device idle 40 %", "90 % has an owner", "20 steps measured"];
+    const said = ["kernels 600 µs (75 %)", "device idle 40 %", "90 % attributed", "20 steps measured"];
     assert.deepEqual(model.summary(DATA), said);
+    const timed = [...said.slice(0, 3), "lower quartile of 20 steps"];
+    assert.deepEqual(model.summary({ ...DATA, programs: ["Net"] }), timed, "timed without the profiler");
   });
 
   it("draws a step with host and device, and the gaps between kernels with what the host did", () => {
