@@ -12,6 +12,7 @@ from irscope.findings.recompiling.marks import Marks
 from irscope.fixing.model import Rule
 from irscope.fixing.proposals import all_rules, proposals
 from irscope.fixing.texts import applied
+from irscope.ir.artifacts.portability import NOT_PORTABLE
 from irscope.protocol import (
     BreakFacts,
     Finding,
@@ -216,6 +217,10 @@ CASES: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
         "def forward", "recompile-value",
         {"kind": "recompilation", "facts": RecompilationFacts("self.scale", number="1.0")},
         "net.scale = torch.tensor(0.5, dtype=torch.float64)\n",
+    ),
+    "saved values": (
+        "import os\nimport torch\n\ndef f(x):\n    return x * int(os.environ['SCALE'])\n", "int(os", NOT_PORTABLE,
+        {"kind": "specialization"}, "_VALUE_5 = torch.tensor(int(os.environ['SCALE']))\n",
     ),
     "sizes": (
         "import torch\n\ndef f(x):\n    return x\n\ng = torch.compile(f, backend='eager')\n", "def f", "recompile-size",
