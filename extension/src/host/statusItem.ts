@@ -191,7 +191,8 @@ export class StatusItem implements vscode.Disposable {
     const bad = state === "failed" || isTrouble(this.workerHere().state);
     this.item.tooltip = this.tooltip(detail, this.worker?.python || interpreter?.path, bad);
     this.item.backgroundColor = bad ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
-    if (this.files.current || this.worker?.state === "running" || this.activeFile() !== undefined) {
+    const isAside = front === undefined || !isUsers(front);
+    if (this.files.current || this.worker?.state === "running" || (isAside && this.activeFile() !== undefined)) {
       this.item.show();
     } else {
       this.item.hide();
