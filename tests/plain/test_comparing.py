@@ -214,7 +214,8 @@ def test_what_is_new_is_told_first_and_never_left_out(store: Store) -> None:
 
 
 def test_the_compile_time_of_a_profile_is_not_compared_with_that_of_a_run(store: Store) -> None:
-    found = diff_runs(store, *(a_run(store, "1", compiles=(a_compile(seconds=seconds),)) for seconds in (2.0, 60.0)))
+    before, after = (a_run(store, "1", compiles=(a_compile(seconds=seconds),)) for seconds in (2.0, 60.0))
+    found = diff_runs(store, before, after)
     assert in_short(found) == "+58.0 s" and in_short(found, is_alike=False) == ""
 
 

@@ -79,7 +79,7 @@ async def test_severities_apply_at_once(start_editor: StartEditor, play: Play, s
     assert [title for _, title in await editor.lenses(uri)] == ["no breaks · next: profile it", "1 graph · 500 ms"]
     document = types.TextDocumentIdentifier(uri)
     found = await editor.client.text_document_code_lens_async(types.CodeLensParams(document)) or []
-    given = [lens.command.arguments[0] for lens in found if lens.command and lens.command.arguments]
+    given: list[Any] = [lens.command.arguments[0] for lens in found if lens.command and lens.command.arguments]
     assert [one.get("next") for one in given] == ["profile", None], "a click on it profiles"
     set_configuration(editor)
     await editor.until(lambda: editor.codes(uri) == ["GB0059"])
