@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import pytest
+import torch
 from irscope.comparing.ranks.runtime import beside_of_runtime, runtime_of
 from irscope.internals.collective_calls import Call, Calls, take_durations
 from irscope.internals.ddp_buckets import ddp_rows
 from irscope.internals.device_spans import BackwardWaits, DeviceSpans
+from irscope.internals.frames import report_to
+from irscope.protocol import CaptureGap
 
 MILLISECOND = 1_000_000
 
@@ -37,10 +41,14 @@ def test_what_is_beside_a_collective_of_a_device_in_words() -> None:
     assert words(calls) == "nothing"
     calls.on_device.append(Call())
     assert words(calls) == "not known", "the recorder did not time it"
-    calls.on_device.extend([Call(90 * MILLISECOND), Call(3 * MILLISECOND), Call(3 * MILLISECOND, MILLISECOND)])
+    calls.on_device.extend([Call(90 * MILLISECOND, 0), Call(3 * MILLISECOND, 0), Call(3 * MILLISECOND, MILLISECOND)])
     assert words(calls) == "2 of 4 calls, 2.5 ms of 3 ms each", "the first is that of the start"
     calls.on_device.append(Call(3 * MILLISECOND, 50 * MILLISECOND))
     assert calls.on_device[-1].beside == 0
+    unseen = Calls()
+    unseen.calls = 1
+    unseen.on_device.append(Call(3 * MILLISECOND))
+    assert words(unseen) == "not known", "no wait for it was seen"
 
 
 @pytest.mark.parametrize(("waited", "beside"), [(0, [4, 4]), (3, [4, 1]), (6, [2, 0]), (90, [0, 0])])
@@ -109,8 +117,6 @@ def test_a_wait_for_an_event_is_told_when_the_device_has_passed_it() -> None:
 
 def test_the_wait_after_a_backward_is_what_other_callbacks_of_its_end_do() -> None:
     """As in autograd's engine: callbacks run in the order in which they were queued, also those that one queues."""
-    import types
-
     queued: list[Any] = []
 
     class Node:
@@ -138,3 +144,36 @@ def test_the_wait_after_a_backward_is_what_other_callbacks_of_its_end_do() -> No
     assert [waited for _, waited in waits.waits] == [5 * MILLISECOND]
     undo()
     assert module._engine_run_backward is run
+
+
+def test_a_stream_waits_for_an_event_by_the_event_s_own_method() -> None:
+    """That is where waits are seen: a change of PyTorch's makes this test fail."""
+    seen: list[object] = []
+    event, stream = types.SimpleNamespace(wait=seen.append), object()
+    torch.cuda.Stream.wait_event(stream, event)
+    assert seen == [stream]
+
+
+class Sealed:
+    """An event whose method cannot be replaced."""
+
+    __slots__ = ()
+
+    def wait(self, stream: object = None) -> None: ...
+
+
+def test_what_cannot_be_measured_is_a_gap_and_no_error_of_the_script() -> None:
+    gaps: list[CaptureGap] = []
+    undo = report_to(gaps.append)
+    try:
+        spans, told = Spans(), list[int]()
+        begin, end = spans.point(), spans.point()
+        end.is_passed, end.at = True, 1 << 1024  # no number of milliseconds, as of two devices
+        spans.between(begin, end, told.append)
+        Spans().time_waits(Sealed(), Call())
+    finally:
+        undo()
+    assert (
+        told == [] and [gap.what for gap in gaps] == ["how long a GPU waited for collectives of PyTorch's runtime"] * 2
+    )
+    assert not spans._is_real, "it is not tried again"

@@ -19,19 +19,24 @@ long until it waited, both -1 if that is not known; what these calls took on the
 class Call:
     """A call on a device: nanoseconds that it took there, and those that the stream of computations waited for it."""
 
-    def __init__(self, took: int = 0, waited: int = 0, begin: int = 0, end: int = 0) -> None:
+    def __init__(self, took: int = 0, waited: int | None = None, begin: int = 0, end: int = 0) -> None:
         self.took, self._waited = took, waited
         self.begin, self.end = begin, end
         """When the host issued it, in nanoseconds since the epoch."""
 
     def waits(self, passed: int) -> None:
         """So long once more."""
-        self._waited += passed
+        self._waited = (self._waited or 0) + passed
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the recorder timed it, and a wait for it was seen: without one nobody knows what the stream did."""
+        return self.took > 0 and self._waited is not None
 
     @property
     def beside(self) -> int:
         """Nanoseconds in which the stream went on."""
-        return max(0, self.took - self._waited)
+        return max(0, self.took - (self._waited or 0))
 
 
 class Calls:
@@ -54,7 +59,7 @@ class Calls:
         """As the end of a `Row`.  The first of several calls is left out: a rank may wait for the compile of another."""
         if not self.on_device:
             return [self.calls, self.beside, self.beside_ns, -1]
-        timed = [call for call in self.on_device if call.took]
+        timed = [call for call in self.on_device if call.is_known]
         timed = timed[1:] or timed
         if not timed:
             return [self.calls, -1, -1, -1]

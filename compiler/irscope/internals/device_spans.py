@@ -18,14 +18,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from irscope.internals.collective_calls import Call
+from irscope.internals.frames import report
 from irscope.internals.hooks import Undo, replace_attribute
 from irscope.internals.names import PrivateName
+from irscope.protocol import CaptureGap
 
 _MOST_OPEN = 1000
 _MOST_BACKWARDS = 1000
 
+_WHAT = "how long a GPU waited for collectives of PyTorch's runtime"
 _COMPILED_AUTOGRAD = PrivateName(
-    "how long a GPU waited for DDP's buckets",
+    _WHAT,
     "torch._dynamo.compiled_autograd",
     "compiled_autograd_enabled",
     "2.11 to 2.14",
@@ -52,10 +55,18 @@ class DeviceSpans:
         """A point of a stream, by default the current one; None if it cannot be marked now."""
         if not self.can_mark():
             return None
-        torch = sys.modules["torch"]
-        event = torch.cuda.Event(enable_timing=True)
-        event.record(stream if stream is not None else torch.cuda.current_stream())
+        cuda = sys.modules["torch"].cuda
+        try:
+            event = cuda.Event(enable_timing=True)
+            event.record(stream if stream is not None else cuda.current_stream())
+        except Exception as error:  # noqa: BLE001  measuring must not break the script
+            return self._give_up(error)
         return event
+
+    def _give_up(self, error: Exception) -> None:
+        """Nothing is timed from now on."""
+        self._is_real = False
+        report(CaptureGap(_WHAT, repr(error)))
 
     def between(self, begin: Any, end: Any, told: Told) -> None:
         """Tells the time between two points once the device has passed the second."""
@@ -66,9 +77,12 @@ class DeviceSpans:
     def settle(self) -> None:
         """Tells what the device has passed, in the order of the points."""
         with self._lock:
-            while self._open and self.can_mark() and self._open[0][1].query():
-                begin, end, told = self._open.popleft()
-                told(int(begin.elapsed_time(end) * 1e6))
+            try:
+                while self._open and self.can_mark() and self._open[0][1].query():
+                    begin, end, told = self._open.popleft()
+                    told(int(begin.elapsed_time(end) * 1e6))
+            except Exception as error:  # noqa: BLE001  points of two devices, or an error of the script's own kernels
+                self._give_up(error)
 
     @contextmanager
     def waiting(self, calls: Sequence[Call]) -> Iterator[None]:
@@ -80,14 +94,18 @@ class DeviceSpans:
 
     def time_waits(self, event: Any, call: Call) -> None:
         """Times each wait of a stream for this event, which is a call's, from now on."""
-        wait, this = type(event).wait, weakref.ref(event)
+        wait = type(event).wait
+        try:
+            this = weakref.ref(event)
 
-        def timed(stream: Any = None) -> None:
-            begin = self.point(stream)
-            wait(this(), stream)
-            self.between(begin, self.point(stream), call.waits)
+            def timed(stream: Any = None) -> None:
+                begin = self.point(stream)
+                wait(this(), stream)
+                self.between(begin, self.point(stream), call.waits)
 
-        event.wait = timed  # of this object alone: `Stream.wait_event` calls it
+            event.wait = timed  # of this object alone: `Stream.wait_event` calls it
+        except (AttributeError, TypeError) as error:  # an event of another class
+            self._give_up(error)
 
 
 class BackwardWaits:

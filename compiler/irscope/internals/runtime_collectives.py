@@ -143,7 +143,8 @@ class RuntimeCollectives:
             return None
         call = Call(begin=begin, end=begin and time.time_ns())
         for event in events:
-            self._spans.time_waits(event, call)
+            if event is not None:
+                self._spans.time_waits(event, call)
         return call
 
     # --- pipelines ----------------------------------------------------------------------------------------------------
