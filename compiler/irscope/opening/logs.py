@@ -106,7 +106,7 @@ def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
             the largest.
 
     Raises:
-        TraceError: There is no such log.
+        TraceError: No log has this name.
         OSError: The file cannot be read.
     """
     if os.path.isdir(path):

@@ -27,7 +27,7 @@ class Part:
     Args:
         number: Number of its forward in the compile, from 0; a backward has that of its forward.
         graphs: From the one that autograd traced down, versions after passes included; the last one is the lowest.
-        code: None if there is no output code.
+        code: The output code, or None.
     """
 
     number: int
