@@ -20,11 +20,14 @@ _MOST_CALLS = 20
 _LIMIT_NAMES = {Limit.SECONDS: "time", Limit.MEMORY: "memory", Limit.OUTPUT: "output"}
 
 
-def finding_text(placed: PlacedFinding, hints: Sequence[TriedHint], uri_of: Callable[[str], str], rich: bool) -> str:
+def finding_text(
+    placed: PlacedFinding, hints: Sequence[TriedHint], untried: str, uri_of: Callable[[str], str], rich: bool
+) -> str:
     """A finding as Markdown; the script's own text is never markup.
 
     Args:
         hints: Its hints, as they are known.
+        untried: What is said if no trial has reached it.
         uri_of: Gives the URI of a file.
         rich: Whether the client shows the diagnostic beside it, and folds ``<details>``.
     """
@@ -32,7 +35,7 @@ def finding_text(placed: PlacedFinding, hints: Sequence[TriedHint], uri_of: Call
     shown, calls = told_apart(placed.related, rich)
     parts = [
         "" if rich else _headline(finding),
-        "\n".join(_hints(hints)),
+        "\n".join(_hints(hints, untried)),
         words.markdown_blocks(finding.explanation) if finding.explanation else "",
         _cost(finding),
         *(f"*{note}*" for note in _notes(placed)),
@@ -64,13 +67,13 @@ def _headline(finding: Finding) -> str:
     return f"**{words.markdown(kind_of(finding.kind).label)}** {code}\n\n{words.markdown(finding.message)}"
 
 
-def _hints(hints: Sequence[TriedHint]) -> list[str]:
-    """What to do, what helps first; that nothing was tried is said once."""
+def _hints(hints: Sequence[TriedHint], untried: str) -> list[str]:
+    """What to do, what helps first; that nothing was tried is said once, with the reason if one is known."""
     if not hints:
         return []
-    was_tried = any(hint.standing is not Standing.NOT_TRIED for hint in hints)
+    was_tried = any(hint.standing is not Standing.NOT_TRIED or hint.why for hint in hints)
     texts = [words.markdown_blocks(hint.text) + (f"\n\n{_said(hint)}" if was_tried else "") for hint in hints]
-    head = "**What to do:**" if was_tried else "**What to do** (not tried):"
+    head = "**What to do:**" if was_tried else f"**What to do** ({untried}):"
     return [f"{head} {texts[0]}"] if len(texts) == 1 else [head, "", *map(words.list_item, texts)]
 
 

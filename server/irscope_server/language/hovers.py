@@ -20,7 +20,7 @@ from irscope_server.language.guard_words import argument_text, latency_text
 from irscope_server.language.lenses import lens_title
 from irscope_server.language.line_hovers import line_text
 from irscope_server.language.time_hovers import time_text
-from irscope_server.language.tried_fixes import gain_text, hints_of
+from irscope_server.language.tried_fixes import gain_text, hints_of, untried
 from irscope_server.language.type_labels import symbol_rows
 from irscope_server.language.views import PlacedFinding, PlacedFunction
 
@@ -69,7 +69,9 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
 def _finding_part(context: SourceContext, placed: PlacedFinding) -> str:
     """A finding's words, what removing it gains, and the symbols that they name."""
     return _paragraphs(
-        finding_text(placed, hints_of(context, placed), context.uri_of, context.rich_hovers),
+        finding_text(
+            placed, hints_of(context, placed), untried(context, placed.run), context.uri_of, context.rich_hovers
+        ),
         gain_text(context, placed),
         "" if context.rich_hovers else _paragraphs(*symbol_rows(placed.finding.symbols)),
     )

@@ -26,6 +26,7 @@ from irscope_server.language.views import PlacedFunction
 from irscope_server.running.results import Ended, frame_of, is_recompile
 
 _GRAPH = ("graph", "graphs")
+_RUNNING = "running…"
 COMMAND = "irscope.showRun"
 CHOOSE_COMMAND = "irscope.chooseEntry"
 PLACE_COMMAND = "irscope.showPlace"
@@ -43,12 +44,14 @@ def lenses_of(context: SourceContext, document: Document) -> list[types.CodeLens
     functions = context.views.functions(document.key)
     run = context.runs.current(context.key_of(document.path))
     outline = outline_of("\n".join(lines))
+    found = _verdict(context, document, outline, *([_RUNNING] if run is not None else [])) if outline else []
+    labelled = {line for line, _ in found}
     if run is not None:
         titles = sorted(_running_titles(functions, outline).items())
-        found = [(line, _to_run(document, run.live.run, line, title)) for line, title in titles]
+        found += [
+            (line, _to_run(document, run.live.run, line, title)) for line, title in titles if line not in labelled
+        ]
     else:
-        found = _verdict(context, document, outline) if outline else []
-        labelled = {line for line, _ in found}
         found += [(each.first_line, _of_function(context, document, each, labelled)) for each in functions]
     if not found and outline and _needs_entry(context, document.key):
         choose = types.Command(
@@ -58,8 +61,14 @@ def lenses_of(context: SourceContext, document: Document) -> list[types.CodeLens
     return [types.CodeLens(_range_of(lines, line, context.encoding), command) for line, command in found]
 
 
-def _verdict(context: SourceContext, document: Document, outline: Outline) -> list[tuple[int, types.Command]]:
-    """How the run of a script went, over its first call of ``torch.compile``; the whole sentence is in the hover."""
+def _verdict(
+    context: SourceContext, document: Document, outline: Outline, *last: str
+) -> list[tuple[int, types.Command]]:
+    """How the last run of a script went, over its first call of ``torch.compile``; the whole sentence is in the hover.
+
+    Args:
+        last: What always comes after it.
+    """
     ended = context.results.judged(context.key_of(document.path))
     places = sorted(_first_call(outline) or _marked(outline))
     if ended is None or not ended.run or not places or script_key(document.key) != ended.script_key:
@@ -68,7 +77,7 @@ def _verdict(context: SourceContext, document: Document, outline: Outline) -> li
     said = point(standing, document.path)
     if context.texts.are_edited(ended.texts):
         said = (said[0], BEFORE_EDIT)  # The line to begin with may be another one now.
-    command = _to_run(document, ended.run, places[0], words.of_lens(said), standing_sentence(ended.report))
+    command = _to_run(document, ended.run, places[0], words.of_lens(said, *last), standing_sentence(ended.report))
     if standing.state is State.CAUSES and said[-1] != BEFORE_EDIT:
         first = standing.causes[0]
         place = {"uri": context.uri_of(first.file), "line": first.range.start.line - 1}
@@ -102,11 +111,11 @@ def _range_of(lines: Sequence[str], line: int, encoding: str) -> types.Range:
 
 def _running_titles(functions: Sequence[PlacedFunction], outline: Outline | None) -> dict[int, str]:
     """Titles by line while the script runs."""
-    titles = {function.first_line: words.of_lens(_parts(function), "running…") for function in functions}
+    titles = {function.first_line: words.of_lens(_parts(function), _RUNNING) for function in functions}
     places = _marked(outline) if outline else set()
     if not titles and not places and outline:
         places = _first_call(outline)
-    return {**dict.fromkeys(places, "running…"), **titles}
+    return {**dict.fromkeys(places, _RUNNING), **titles}
 
 
 def _marked(outline: Outline) -> set[int]:

@@ -88,7 +88,7 @@ def _note(stale: bool) -> list[str]:
 
 
 def _of_function(profile: Profile, compiles: set[str], places: set[str]) -> list[str]:
-    """``3.2 ms of 6.8 (47 %): kernels 1.49``, ``launch 1.2``, ``guards 0.1``; empty if it was not measured."""
+    """``3.2 ms of 6.8 ms (47 %): kernels 1.49 ms``, ``launch 1.2 ms``, ``guards 93 µs``; empty if it was not measured."""
     kernels = sum(kernel.seconds for kernel in profile.kernels if kernel.stage.rpartition("/")[0] in compiles)
     parts = {"kernels": kernels} if kernels else {}
     for gap in profile.gaps:
@@ -98,15 +98,15 @@ def _of_function(profile: Profile, compiles: set[str], places: set[str]) -> list
     if whole <= 0:
         return []
     shown = sorted(parts.items(), key=lambda part: -part[1])[:_MOST_PARTS]
-    first, *others = (f"{kind} {_beside(seconds, whole)}" for kind, seconds in shown)
+    first, *others = (f"{kind} {units.duration(seconds)}" for kind, seconds in shown)
     return [f"{_of_step(whole, profile)}: {first}", *others]
 
 
 def line_title(row: MeasuredLine, profile: Profile) -> str:
-    """``1.49 ms of 6.8 (22 %), bound 0.61, memory-bound``."""
+    """``1.49 ms of 6.8 ms (22 %), bound 610 µs, memory-bound``."""
     parts = [_of_step(row.seconds, profile)]
     if row.bound_seconds is not None:
-        parts.append(f"bound {bound_mark(row)}{_beside(row.bound_seconds, row.seconds)}")
+        parts.append(f"bound {bound_mark(row)}{units.duration(row.bound_seconds)}")
     if row.bound_by:
         parts.append(f"{row.bound_by}-bound")
     return ", ".join(parts)
@@ -114,14 +114,7 @@ def line_title(row: MeasuredLine, profile: Profile) -> str:
 
 def _of_step(seconds: float, profile: Profile) -> str:
     step = profile.step_seconds
-    return f"{units.duration(seconds)} of {_beside(step, seconds)} ({units.percent(seconds, step)})"
-
-
-def _beside(seconds: float, other: float) -> str:
-    """A time beside another one, whose unit it leaves out where it has the same."""
-    text, unit = units.duration(seconds), units.duration(other).partition(" ")[2]
-    number, _, own = text.partition(" ")
-    return number if own == unit else text
+    return f"{units.duration(seconds)} of {units.duration(step)} ({units.percent(seconds, step)})"
 
 
 def _line_map(context: SourceContext, key: FileKey, measured: Measured) -> LineMap:

@@ -23,6 +23,7 @@ from irscope_server.language.views import PlacedFinding
 from irscope_server.running.proofs import Combined
 
 _MOST_REASONS = 3
+_NO_TIME = "not tried: no time was left, and the setting `irscope.fixes.trySeconds` gives more"
 _NO_REPAIR = "repairs nothing: plain Python, same outputs"
 
 
@@ -67,6 +68,13 @@ def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[Offer]:
 def hints_of(context: SourceContext, placed: PlacedFinding) -> list[TriedHint]:
     """The hints of a finding, as trials left them: what helps first."""
     return tried_hints(placed.finding, context.proofs.of_finding(placed.run, placed.finding))
+
+
+def untried(context: SourceContext, run: str) -> str:
+    """What is said of the hints that the trials of a run have not reached."""
+    if context.proofs.is_trying(run):
+        return "being tried"
+    return _NO_TIME if context.proofs.of_run(run).is_whole else "not tried"
 
 
 def _offer(placed: PlacedFinding, one: Candidate) -> Offer:

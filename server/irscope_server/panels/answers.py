@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.pipelines.registry import role_of
-from irscope.protocol import Compile, OutcomeKind, Report
+from irscope.protocol import Compile, CompileOutcome, OutcomeKind, Report
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
@@ -64,10 +64,11 @@ async def answer(context: ReadContext, key: Hashable, run: str, read: Callable[[
     return found
 
 
-def compile_named(report: Report, id: str | None) -> Compile | None:
-    """A compile by its id; if none is named, the one with the most operations.  Raises LookupError."""
+def compile_named(report: Report, id: str | None, role: Role | None = None) -> Compile | None:
+    """A compile by its id; if none is named, the one with the most operations, of those with such a stage if there are
+    any.  Raises LookupError."""
     if id is None:
-        return max(report.compiles, key=lambda one: (bool(one.stages), one.graph_ops), default=None)
+        return max(report.compiles, key=lambda one: (_has(one, role), bool(one.stages), one.graph_ops), default=None)
     for compile in report.compiles:
         if compile.id == id:
             return compile
@@ -86,19 +87,27 @@ def compile_choices(report: Report, uri_of: UriOf, role: Role | None = None) -> 
             one.seconds,
         )
         for one in report.compiles
-        if role is None or any(role_of(ref.name) is role for ref in one.stages)
+        if _has(one, role)
     )
 
 
-def why_empty(report: Report, what: str) -> str:
-    """Why a run has none of something, and what to do; as sentences."""
+def _has(compile: Compile, role: Role | None) -> bool:
+    return role is None or any(role_of(ref.name) is role for ref in compile.stages)
+
+
+def why_empty(report: Report, what: str, compile: Compile | None = None) -> str:
+    """Why a run, or a compile of it, has none of something, and what to do; as sentences."""
     if report.outcome.kind is OutcomeKind.CANCELLED:  # also one that goes on
         return f"{report.outcome.message} It has {f'no {what}' if report.compiles else 'compiled nothing'} so far."
     if not report.compiles:
         return f"Nothing was compiled in this run. {report.outcome.message}".strip()
-    return (
-        f"This run has no {what}: it used the fast lane, or ended before this stage. Run the whole pipeline to see it."
-    )
+    subject = "This run" if compile is None else f"Compile {compile.id}"
+    if any(_has(one, Role.CODE) for one in report.compiles):
+        is_plain = compile is not None and compile.outcome is CompileOutcome.SKIPPED
+        why = "it runs as plain Python" if is_plain else "it ended before this stage"
+        return f"{subject} has no {what}: {why}."
+    why = "the run used the fast lane, or ended before this stage"
+    return f"{subject} has no {what}: {why}. Run the whole pipeline to see it."
 
 
 def place_uri(uri_of: UriOf, file: str) -> str:

@@ -208,7 +208,7 @@ def _group(
         round(sum(finding.cost.seconds for finding in mine), 6),
         kind.costs_every_call,
         sum(finding.cost.graphs for finding in mine),
-        sum(bool(finding.fixes) for finding in mine),
+        sum(len(finding.fixes) for finding in mine),
         tuple(_place(finding, texts, hidden, uri_of, ranks_of) for finding in ordered),
     )
 
@@ -217,7 +217,7 @@ def _hints(hints: list[TriedHint]) -> Iterator[FindingHint]:
     was_tried = any(hint.standing is not Standing.NOT_TRIED for hint in hints)
     known = {Standing.HELPS: True, Standing.PARTLY: True, Standing.NO_HELP: False}
     for hint in hints:
-        yield FindingHint(hint.text, hint.said if was_tried else "", known.get(hint.standing))
+        yield FindingHint(hint.text, hint.said if was_tried or hint.why else "", known.get(hint.standing))
 
 
 def _place(

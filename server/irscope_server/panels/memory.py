@@ -77,11 +77,11 @@ async def memory(context: ReadContext, params: MemoryParams) -> Encoded:
 
     def read(store: Store, report: Report) -> MemoryResult:
         choices = compile_choices(report, context.uri_of, Role.MEMORY)
-        compile = compile_named(report, params.compile)
+        compile = compile_named(report, params.compile, Role.MEMORY)
         if compile is None:
             return MemoryResult(report.run, report.pipeline, None, "", (), (), why_empty(report, "memory plan"))
         plans = tuple(_plans(store, report, compile, context.uri_of))
-        reason = "" if plans else why_empty(report, "memory plan of this compile")
+        reason = "" if plans else why_empty(report, "memory plan", compile)
         return MemoryResult(report.run, report.pipeline, compile.id, compile.title, choices, plans, reason)
 
     return await answer(context, ("memory", params.run, params.compile), params.run, read)

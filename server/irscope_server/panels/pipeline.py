@@ -151,7 +151,7 @@ async def pipeline(context: ReadContext, params: PipelineParams) -> Encoded:
             if kernel.compile == compile.id:
                 languages[kernel.language] += 1 if kernel.is_generated else kernel.calls
         kernels = tuple(KernelCount(language, count) for language, count in languages.most_common())
-        reason = "" if stages else why_empty(report, "stages of this compile")
+        reason = "" if stages else why_empty(report, "stages", compile)
         end = _end(store, report, compile, context.uri_of)
         return PipelineResult(report.run, report.pipeline, compile.id, choices, stages, kernels, reason, end, rank)
 

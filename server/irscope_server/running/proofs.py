@@ -80,6 +80,8 @@ class Proofs:
         self._newest: dict[str, str] = {}
         """By entry what its newest run had; the newest last."""
         self._going: dict[str, threading.Event] = {}
+        self._trying: set[str] = set()
+        """The contents that trials go on for."""
         self._looked_at: tuple[FileKey, int] = (FileKey(""), 0)
 
     def of_run(self, run: str) -> Proven:
@@ -89,6 +91,10 @@ class Proofs:
     def of_finding(self, run: str, finding: Finding) -> Tried | None:
         """What was tried for a finding of a run; None if nothing was yet."""
         return self.of_run(run).tried.get(finding.cause)
+
+    def is_trying(self, run: str) -> bool:
+        """Whether trials go on for the content that a run had."""
+        return self._contents.get(run) in self._trying
 
     def looks_at(self, file: FileKey, line: int) -> None:
         """The user is at a line (1-based) of a file: what was found nearest to it is tried next."""
@@ -120,12 +126,25 @@ class Proofs:
         stop = self._going[run.key] = threading.Event()
         loop = asyncio.get_running_loop()
 
-        def tell(proven: Proven) -> None:
+        def in_loop(call: Callable[..., None], *args: object) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the server is on its way out
-                loop.call_soon_threadsafe(self._keep, content, proven)
+                loop.call_soon_threadsafe(call, *args)
 
-        work = (run, seconds, stop, tell, frozenset(ended.texts), ended.report.findings)
-        threading.Thread(target=self._work, args=work, name="irscope-fixes", daemon=True).start()
+        def tell(proven: Proven) -> None:
+            in_loop(self._keep, content, proven)
+
+        def over() -> None:
+            self._trying.discard(content)
+            self._changed()
+
+        def work() -> None:
+            try:
+                self._work(run, seconds, stop, tell, frozenset(ended.texts), ended.report.findings)
+            finally:
+                in_loop(over)
+
+        self._trying.add(content)
+        threading.Thread(target=work, name="irscope-fixes", daemon=True).start()
 
     def cancel(self, key: str) -> None:
         """Stops the trials of an entry."""

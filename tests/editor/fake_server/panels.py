@@ -15,7 +15,7 @@ EMPTY = "20261120-090000-fast"
 """A run of the fast lane, which has nothing of the way down."""
 MARKUP = "<img src=x onerror=alert(1)>"
 HERE = "file:///workspace/train.py"
-REASON = "This run has no {}: it used the fast lane, or ended before this stage. Run the whole pipeline to see it."
+REASON = "This run has no {}: the run used the fast lane, or ended before this stage. Run the whole pipeline to see it."
 
 Json = dict[str, Any]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from irscope.protocol import OutcomeKind
+from irscope_server.language.tried_fixes import untried
 from irscope_server.running.proofs import Combined, Proofs, Proven, _stamp
 
 
@@ -82,3 +84,27 @@ def test_another_text_of_an_imported_file_makes_proofs_invalid(tmp_path: Path) -
             helper.write_text(other)
         assert _tried_again(proofs, _run(), _ended()) is bool(other)
     assert proofs.own == {"/a.py"}
+
+
+@pytest.mark.parametrize(
+    ("is_whole", "said"), [(True, "not tried: no time was left"), (False, "not tried")], ids=["no time left", "stopped"]
+)
+def test_what_no_trial_has_reached_says_why(is_whole: bool, said: str) -> None:
+    may_end = threading.Event()
+
+    def wait() -> Proven:
+        may_end.wait(60)
+        return Proven(is_whole=is_whole)
+
+    proofs = Played(wait)
+    context: Any = SimpleNamespace(proofs=proofs)
+
+    async def told() -> list[str]:
+        proofs.ended(_run(), _ended())
+        while_trying = untried(context, "1")
+        may_end.set()
+        while proofs.is_trying("1"):
+            await asyncio.sleep(0.01)
+        return [while_trying, untried(context, "1").partition(",")[0], untried(context, "another run")]
+
+    assert asyncio.run(told()) == ["being tried", said, "not tried"]

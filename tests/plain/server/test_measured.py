@@ -86,7 +86,7 @@ async def lenses(desk: Any) -> dict[int, str]:
 
 async def test_lines_and_functions_tell_their_time_and_bound(store: Path) -> None:
     found = await lenses(Desk(store))
-    assert found[21] == "55.8 µs of 547 (10 %), bound 2.5, memory-bound"
+    assert found[21] == "55.8 µs of 547 µs (10 %), bound 2.5 µs, memory-bound"
     assert "memory-bound" in found[23] or "compute-bound" in found[23]
     functions = {line: title for line, title in found.items() if "kernels" in title}
     assert len(functions) == 1, "the graphs after the breaks belong to the function, too"
@@ -116,7 +116,7 @@ async def test_a_hover_has_kernels_rates_and_why_they_are_not_fused(store: Path)
     measured = await desk.profiles.touching(SCRIPT)
     assert measured is not None
     text = time_text(desk, SCRIPT, 20, measured)  # type: ignore[arg-type]
-    assert text.startswith("**Measured** 55.8 µs of 547 (10 %), bound 2.5, memory-bound")
+    assert text.startswith("**Measured** 55.8 µs of 547 µs (10 %), bound 2.5 µs, memory-bound")
     assert "| `triton_per_fused_sort_0` | 35.5 µs | 1 | 4.19 MB | 118 GB/s | 1.25 µs memory |" in text
     assert "H100" in text and "fused further" not in text
     refused = Finding(

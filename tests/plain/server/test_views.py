@@ -122,13 +122,13 @@ def test_a_full_run_corrects_a_fast_one_that_may_differ() -> None:
     fast = dataclasses.replace(fast, report=dataclasses.replace(fast.report, may_differ=("sizes vary",)))
     desk.results.end(None, fast)
     (shown,) = desk.views.findings(PATH)
-    assert "May differ from a full run: sizes vary." in finding_text(shown, [], str, rich=False)
+    assert "May differ from a full run: sizes vary." in finding_text(shown, [], "not tried", str, rich=False)
     desk.results.end(None, ended(PATH, {PATH: SCRIPT}, lane=Lane.DEEP, source="a", findings=[often]))
     assert desk.places() == [("recompile-limit", 4, 0)], "what the full run has found takes its place"
     desk.results.end(None, fast)
     (shown,) = desk.views.findings(PATH)
     assert shown.finding.kind == "recompile-limit", "the same texts again: the full run is still true"
-    assert "May differ" not in finding_text(shown, [], str, rich=False)
+    assert "May differ" not in finding_text(shown, [], "not tried", str, rich=False)
     desk.results.end(None, dataclasses.replace(fast, source="b"))
     assert desk.places() == [("recompilation", 5, 0)]
 
@@ -360,6 +360,7 @@ def test_the_hover_of_a_finding() -> None:
             )
         ),
         HINTS,
+        "being tried",
         lambda path: f"file://{path}",
         rich=False,
     )
@@ -381,11 +382,12 @@ def test_a_hover_beside_the_diagnostic_repeats_nothing() -> None:
     text = finding_text(
         placed(finding(PATH, 6, message="It breaks.", explanation="<img src=x>", related=LED_HERE)),
         [TriedHint("Move it.", Standing.NOT_TRIED)],
+        "being tried",
         lambda path: f"file://{path}",
         rich=True,
     )
     assert text == (
-        "**What to do** (not tried): Move it.\n\n"
+        "**What to do** (being tried): Move it.\n\n"
         "\\<img src=x\\>\n\n"
         "In compile `0/0`.\n\n"
         "<details><summary>1 call above it</summary>\n\n"
@@ -412,7 +414,7 @@ def test_related_places_move_with_edits() -> None:
 
 
 def test_a_link_that_is_none_is_not_followed() -> None:
-    text = finding_text(placed(finding(PATH, 6, link="command:evil")), [], str, rich=False)
+    text = finding_text(placed(finding(PATH, 6, link="command:evil")), [], "not tried", str, rich=False)
     assert "command:" not in text
 
 

@@ -17,7 +17,7 @@ export const COLUMNS: { column: Column; title: string; hint: string }[] = [
   { column: "count", title: "Times", hint: "How often it happened in this run" },
   { column: "seconds", title: "Compile time", hint: "Seconds of compile time that it caused" },
   { column: "graphs", title: "Extra graphs", hint: "Graphs that would not be there without it" },
-  { column: "fixes", title: "Fixes", hint: "Places with a quick fix" },
+  { column: "fixes", title: "Fixes", hint: "Quick fixes that are offered" },
 ];
 
 /** Columns of texts, which are sorted upwards at first; numbers begin with the largest. */

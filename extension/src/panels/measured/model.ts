@@ -7,7 +7,7 @@ import type { GapTime, KernelTime, LineTime, Measured } from "../results";
 import { placeText } from "../text";
 
 /** Titles of the columns of numbers, and those that a narrow panel leaves out. */
-export const COLUMNS = ["Time", "% of step", "Possible", "Above", "Bound", "Calls"];
+export const COLUMNS = ["Time", "% of step", "Possible", "Lost", "Bound", "Calls"];
 export const KERNEL_COLUMNS = [...COLUMNS, "Moved", "Achieved"];
 export const GAP_COLUMNS = ["Time", "% of step"];
 
