@@ -47,10 +47,8 @@ def lenses_of(context: SourceContext, document: Document) -> list[types.CodeLens
     found = _verdict(context, document, outline, *([_RUNNING] if run is not None else [])) if outline else []
     labelled = {line for line, _ in found}
     if run is not None:
-        titles = sorted(_running_titles(functions, outline).items())
-        found += [
-            (line, _to_run(document, run.live.run, line, title)) for line, title in titles if line not in labelled
-        ]
+        titles = sorted(_running_titles(functions, outline, labelled).items())
+        found += [(line, _to_run(document, run.live.run, line, title)) for line, title in titles]
     else:
         found += [(each.first_line, _of_function(context, document, each, labelled)) for each in functions]
     if not found and outline and _needs_entry(context, document.key):
@@ -109,13 +107,13 @@ def _range_of(lines: Sequence[str], line: int, encoding: str) -> types.Range:
     return types.Range(start, types.Position(line, to_units(text, len(text), encoding)))
 
 
-def _running_titles(functions: Sequence[PlacedFunction], outline: Outline | None) -> dict[int, str]:
-    """Titles by line while the script runs."""
+def _running_titles(functions: Sequence[PlacedFunction], outline: Outline | None, said: set[int]) -> dict[int, str]:
+    """Titles by line while the script runs; ``said``: lines that say so already."""
     titles = {function.first_line: words.of_lens(_parts(function), _RUNNING) for function in functions}
     places = _marked(outline) if outline else set()
     if not titles and not places and outline:
         places = _first_call(outline)
-    return {**dict.fromkeys(places, _RUNNING), **titles}
+    return {**dict.fromkeys(places - said, _RUNNING), **titles}
 
 
 def _marked(outline: Outline) -> set[int]:

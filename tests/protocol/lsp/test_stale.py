@@ -127,7 +127,8 @@ async def test_a_lens_keeps_what_it_says_while_a_run_goes_on(
     await editor.until_ended()
     editor.save(uri)
     await editor.until(lambda: editor.state == "running")
-    assert await editor.lenses(uri) == [(2, "1 graph · 1 break · 500 ms · running…")]
+    lenses = await editor.lenses(uri)
+    assert lenses == [(2, "1 cause · see line 6 · running…"), (2, "1 graph · 1 break · 500 ms · running…")]
 
 
 async def test_a_limit_is_named_where_there_may_be_more(start_editor: StartEditor, play: Play, script: Path) -> None:
