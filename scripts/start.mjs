@@ -41,6 +41,8 @@ await runMain(async () => {
     return 2;
   }
   ensureCompiler();
+  // Many containers set it. Then each process would compile all modules of torch that it imports.
+  delete process.env["PYTHONDONTWRITEBYTECODE"];
   if (process.argv.includes("--once")) {
     await ensureVenv("start");
     return runExamples();
