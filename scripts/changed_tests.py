@@ -36,6 +36,8 @@ STARTED = {BOOT: (CAPTURING,)}
 DECLARATIONS = "irscope.pipelines."
 """Modules that name captures, which only the process of a run imports."""
 DOTTED = re.compile(r"\birscope(?:_server)?(?:\.\w+)+")
+NAMES_A_MODULE = re.compile(r"""["'](irscope(_server)?\.|boot\.py["'])""")
+"""In a text without it no string names one."""
 NAMED = re.compile(r"[\w-]+\.(?:py|mjs|md|json|txt|js)\b")
 
 
@@ -65,7 +67,7 @@ def select(changed: Iterable[str], imports: Imports) -> Selection:
     folders = {folder for path in paths for folder in folders_of_data(path)}
     chosen = [test for test in tests if not imports.reached_from(test).isdisjoint(paths)]
     if folders:
-        chosen = sorted({*chosen, *(test for test in tests if not folders.isdisjoint(imports.strings(test)))})
+        chosen = sorted({*chosen, *(test for test in tests if imports.names(test, folders))})
     return Selection(None, chosen, any(imports.is_of_the_editor(path) for path in paths), len(tests))
 
 
@@ -109,9 +111,10 @@ class Imports:
         }
         self._reached: dict[str, frozenset[str]] = {}
 
-    def strings(self, path: str) -> set[str]:
-        """The strings in a file."""
-        return set(strings_in(ast.parse((self._root / path).read_text(encoding="utf-8"))))
+    def names(self, path: str, words: set[str]) -> bool:
+        """Whether one of the words is a string in a file."""
+        text = (self._root / path).read_text(encoding="utf-8")
+        return any(word in text for word in words) and not words.isdisjoint(strings_in([*ast.walk(ast.parse(text))]))
 
     def is_of_the_editor(self, path: str) -> bool:
         """Whether the editor tier is concerned."""
@@ -148,8 +151,8 @@ class Imports:
         for name in filter(None, [*imported, module.rpartition(".")[0]]):
             yield self._files[name]
         text = (self._root / path).read_text(encoding="utf-8")
-        if not module.startswith(DECLARATIONS):
-            for string in strings_in(ast.parse(text)):
+        if not module.startswith(DECLARATIONS) and NAMES_A_MODULE.search(text):
+            for string in strings_in([*ast.walk(ast.parse(text))]):
                 if DOTTED.fullmatch(string):
                     yield from self._files_of(string)
                 elif string == "boot.py":
@@ -163,10 +166,10 @@ class Imports:
     def _of_test(self, path: str) -> Iterator[str]:
         text = (self._root / path).read_text(encoding="utf-8")
         try:
-            tree = ast.parse(text)
+            nodes = [*ast.walk(ast.parse(text))]
         except SyntaxError:
             return
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -178,11 +181,11 @@ class Imports:
                 if name.split(".")[0] not in PACKAGES:
                     yield from self._helpers.get(name.split(".")[0], [])
         is_test = path.rsplit("/", 1)[-1].startswith("test_")
-        arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg) and is_test}
+        arguments = {node.arg for node in nodes if isinstance(node, ast.arg) and is_test}
         for folder, fixtures in self._fixtures.items():
             if path.startswith(f"{folder}/") and not fixtures.isdisjoint(arguments):
                 yield f"{folder}/conftest.py"
-        for string in strings_in(tree):
+        for string in strings_in(nodes):
             for name in DOTTED.findall(string):
                 yield from self._files_of(name)
             # Scripts, docs and data that it names; helpers that it starts, too.
@@ -219,10 +222,10 @@ def fixtures_in(conftest: ast.Module) -> Iterator[str]:
             yield from (alias.asname or alias.name for alias in node.names)
 
 
-def strings_in(tree: ast.AST) -> Iterator[str]:
+def strings_in(nodes: list[ast.AST]) -> Iterator[str]:
     """The strings that a program uses: not its docstrings, which name modules to explain something."""
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    said = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
             yield node.value
 

@@ -20,7 +20,8 @@ import {
   isCodeServerThere,
 } from "./setup.mjs";
 
-const EXAMPLES = path.join(ROOT, "examples");
+/** A test names a folder with a shorter one. */
+const EXAMPLES = process.env["IRSCOPE_EXAMPLES"] ?? path.join(ROOT, "examples");
 /** Editor data of this checkout, outside of it. */
 const HOME = path.join(CACHE, "start", hashOf(ROOT));
 /** The extension then shows a graph and the pipeline of the example at once. */
@@ -41,16 +42,20 @@ await runMain(async () => {
     return 2;
   }
   ensureCompiler();
+  // Many containers set it. Then each process would compile all modules of torch that it imports.
+  delete process.env["PYTHONDONTWRITEBYTECODE"];
   if (process.argv.includes("--once")) {
     await ensureVenv("start");
-    return runExamples();
+    const size = (/** @type {string} */ name) => fs.statSync(path.join(EXAMPLES, name)).size;
+    // The smallest first: there is something to read while the others are compiled.
+    return runExamples(examples().sort((left, right) => size(left) - size(right)));
   }
   await ensureEmptyVenv();
   // Beside each other: the packages of the one come from PyPI, those of the other from npm.
   const extension = later(buildExtension());
   await ensureVenv("start");
   const editor = later(extension.then(prepareEditor));
-  const exit = await runExamples();
+  const exit = await runExamples(examples());
   if (exit !== 0) {
     return exit;
   }
@@ -142,11 +147,14 @@ async function startView(shown) {
   });
 }
 
-/** Runs irscope on each example and prints what it found; an example that is as it was at its last run is not run again. */
-async function runExamples() {
+/**
+ * Runs irscope on each example and prints what it found; an example that is as it was at its last run is not run again.
+ * @param {string[]} scripts
+ */
+async function runExamples(scripts) {
   fs.mkdirSync(HOME, { recursive: true });
-  for (const script of examples()) {
-    const name = path.join("examples", script);
+  for (const script of scripts) {
+    const name = path.relative(ROOT, path.join(EXAMPLES, script));
     const stamp = path.join(HOME, `${script}.run`);
     const inputs = hashOf(hashOfFiles(name, "compiler", "pyproject.toml"), VENV_PYTHON);
     const known = readStamp(stamp, inputs);

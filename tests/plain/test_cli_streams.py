@@ -146,7 +146,7 @@ PRINTING = [
     ["show", "--stage", "output-code"],
     ["--help"],
     pytest.param(["run", "--help"], marks=pytest.mark.nightly),  # written as `--help` is
-    ["--version"],
+    pytest.param(["--version"], marks=pytest.mark.nightly),
 ]
 
 

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from sources import COMPILER, SERVER, Nodes, found_by, rule
 
-ROOT = Path(__file__).parents[2]
+Imported = tuple[str, str | None]
+"""A module, and what is taken from it."""
 
 
-def imports_of(folders: list[Path]) -> dict[str, set[str]]:
+@rule
+def imported(nodes: Nodes) -> Iterator[Imported]:
+    for node in nodes.of(ast.Import):
+        yield from ((alias.name, None) for alias in node.names)
+    for origin in nodes.of(ast.ImportFrom):
+        assert origin.level == 0, "a relative import"
+        yield from ((str(origin.module), alias.name) for alias in origin.names)
+
+
+def imports_of(folders: list[Path], taken: dict[Path, list[Imported]]) -> dict[str, set[str]]:
     """The modules below folders, with those of them that each imports."""
     paths: dict[str, Path] = {}
     for folder in folders:
@@ -20,17 +32,8 @@ def imports_of(folders: list[Path]) -> dict[str, set[str]]:
             paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     found: dict[str, set[str]] = {}
     for name, path in paths.items():
-        wanted: set[str] = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                wanted.update(alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{path} has a relative import"
-                # Of a package either a module of it is taken or a name of the package itself.
-                wanted.update(
-                    whole if (whole := f"{node.module}.{alias.name}") in paths else str(node.module)
-                    for alias in node.names
-                )
+        # Of a package either a module of it is taken or a name of the package itself.
+        wanted = {whole if (whole := f"{module}.{part}") in paths else module for module, part in taken[path]}
         found[name] = {one for one in wanted if one in paths and one != name}
     return found
 
@@ -45,7 +48,7 @@ def cycle_in(imports: dict[str, set[str]]) -> list[str]:
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:
-    imports = imports_of([ROOT / "compiler", ROOT / "server"])
+    imports = imports_of([COMPILER, SERVER], found_by(imported))
     assert len(imports) > 300 and sum(map(len, imports.values())) > 1000
     assert cycle_in(imports) == []
 
@@ -66,6 +69,11 @@ def test_a_circle_is_seen(tmp_path: Path, late: str) -> None:
     (package / "first.py").write_text("from package import second\nx = 1\n")
     (package / "second.py").write_text("from package.third import y\n")
     (package / "third.py").write_text(f"y = 1\n{late}")
-    assert set(cycle_in(imports_of([tmp_path]))) == {"package.first", "package.second", "package.third"}
+    assert set(cycle_in(below(tmp_path))) == {"package.first", "package.second", "package.third"}
     (package / "third.py").write_text("y = 1\n")
-    assert cycle_in(imports_of([tmp_path])) == []
+    assert cycle_in(below(tmp_path)) == []
+
+
+def below(folder: Path) -> dict[str, set[str]]:
+    taken = {path: list(imported(Nodes(path.read_text(encoding="utf-8")))) for path in folder.rglob("*.py")}
+    return imports_of([folder], taken)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import json
 import subprocess
 import sys
@@ -11,9 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sources import COMPILER, ROOT, SERVER, Nodes, found_by, name_of, rule
 
-ROOT = Path(__file__).parents[2]
-COMPILER, SERVER = ROOT / "compiler", ROOT / "server"
 STDLIB = frozenset(sys.stdlib_module_names)
 SERVER_MAY = STDLIB | {"pygls", "lsprotocol", "attrs", "mcp", "irscope", "irscope_server"}
 COMPILER_MAY = STDLIB | {"torch", "irscope"}
@@ -34,32 +32,26 @@ def modules_of(folder: Path) -> dict[str, Path]:
     return found
 
 
-@functools.cache
-def imports_of(path: Path) -> list[tuple[int, str]]:
+@rule
+def imports_of(nodes: Nodes) -> Iterator[tuple[int, str]]:
     """Line and top-level name of every import in a file, those inside functions included."""
-    return list(_imports_of(path))
-
-
-def _imports_of(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name.partition(".")[0]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.lineno, node.module.partition(".")[0]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
-            "import_module",
-            "__import__",
-        ):
-            if node.args and isinstance(node.args[0], ast.Constant):
-                yield node.lineno, str(node.args[0].value).partition(".")[0]
+    for node in nodes.of(ast.Import):
+        for alias in node.names:
+            yield node.lineno, alias.name.partition(".")[0]
+    for origin in nodes.of(ast.ImportFrom):
+        if origin.level == 0 and origin.module:
+            yield origin.lineno, origin.module.partition(".")[0]
+    for call in nodes.of(ast.Call):
+        if call.args and isinstance(call.args[0], ast.Constant):
+            if name_of(call.func) in ("import_module", "__import__"):
+                yield call.lineno, str(call.args[0].value).partition(".")[0]
 
 
 def forbidden(folder: Path, may: frozenset[str] | set[str]) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in modules_of(folder).values()
-        for line, name in imports_of(path)
+        for line, name in found_by(imports_of)[path]
         if name not in may
         and not (name and "pipeline_captures" in path.parts)
         and (path.name, name) not in IF_INSTALLED
@@ -81,7 +73,7 @@ def test_the_capture_side_imports_only_what_it_may() -> None:
 
 
 def test_the_capture_side_never_imports_the_server() -> None:
-    names = {name for path in modules_of(COMPILER).values() for _, name in imports_of(path)}
+    names = {name for path in modules_of(COMPILER).values() for _, name in found_by(imports_of)[path]}
     assert not names & {"irscope_server", "pygls", "lsprotocol"}
 
 
@@ -163,10 +155,9 @@ def test_the_blocker_blocks(tmp_path: Path) -> None:
         import_all(["breaks_the_rule"], ["torch"], path=[tmp_path])
 
 
-def test_the_walk_sees_hidden_imports(tmp_path: Path) -> None:
-    file = tmp_path / "sly.py"
-    file.write_text(
+def test_the_walk_sees_hidden_imports() -> None:
+    sly = (
         "def f():\n    import pygls.server\n    from lsprotocol import types\n    __import__('torch')\nfrom . import x\n"
         "import importlib\nimportlib.import_module('numpy.linalg')\n"
     )
-    assert {name for _, name in imports_of(file)} == {"pygls", "lsprotocol", "torch", "importlib", "numpy"}
+    assert {name for _, name in imports_of(Nodes(sly))} == {"pygls", "lsprotocol", "torch", "importlib", "numpy"}

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from irscope.pipelines.registry import stage_kinds
+from sources import ROOT, Nodes, found_by, name_of, rule
 
-ROOT = Path(__file__).parents[2]
 PIPELINES = {ROOT / "compiler" / "irscope" / room for room in ("pipelines", "pipeline_captures")}
 NAMES = frozenset(stage_kinds())
 ONE_WORD = frozenset(name for name in NAMES if "-" not in name)
@@ -34,35 +33,34 @@ def texts_in(node: ast.AST) -> list[str]:
     return [each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
 
 
-def names_a_stage(node: ast.AST) -> bool:
+def names_a_stage(node: ast.expr) -> bool:
     """Whether an expression compares a stage's name with a word, or asks the registry for one."""
     if isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
-        of_stage = any(re.search(r"stage\w*\.name$|\bstage_name$", ast.unparse(side)) for side in sides)
-        return of_stage and any(text in NAMES for side in sides for text in texts_in(side))
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ASKS:
+        named = any(text in NAMES for side in sides for text in texts_in(side))
+        return named and any(re.search(r"stage\w*\.name$|\bstage_name$", ast.unparse(side)) for side in sides)
+    if isinstance(node, ast.Call) and name_of(node.func) in ASKS:
         return any(text in NAMES for argument in node.args for text in texts_in(argument))
     return False
 
 
-def found_in(tree: ast.Module) -> Iterator[int]:
-    documentation = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
-            if is_name(node.value):
-                yield node.lineno
-        elif isinstance(node, ast.expr) and names_a_stage(node):
+@rule
+def found_in(nodes: Nodes) -> Iterator[int]:
+    documentation = {id(each.value) for each in nodes.of(ast.Expr)}
+    for text in nodes.of(ast.Constant):
+        if isinstance(text.value, str) and id(text) not in documentation and is_name(text.value):
+            yield text.lineno
+    for node in [*nodes.of(ast.Compare), *nodes.of(ast.Call)]:
+        if names_a_stage(node):
             yield node.lineno
 
 
 def test_no_module_outside_of_a_pipeline_names_a_stage() -> None:
     found, read = [], 0
-    for folder in ("compiler", "server"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            if not PIPELINES & {*path.parents}:
-                read += 1
-                lines = sorted({*found_in(ast.parse(path.read_text(encoding="utf-8")))})
-                found += [f"{path.relative_to(ROOT)}:{line}" for line in lines]
+    for path, lines in found_by(found_in).items():
+        if not PIPELINES & {*path.parents}:
+            read += 1
+            found += [f"{path.relative_to(ROOT)}:{line}" for line in sorted({*lines})]
     assert found == []
     assert read > 200
 
@@ -97,7 +95,7 @@ def test_the_extension_names_no_stage() -> None:
     ],
 )
 def test_the_walk_sees_names(source: str) -> None:
-    assert [*found_in(ast.parse(source))] != []
+    assert [*found_in(Nodes(source))] != []
 
 
 @pytest.mark.parametrize(
@@ -111,4 +109,4 @@ def test_the_walk_sees_names(source: str) -> None:
     ],
 )
 def test_the_walk_lets_other_words_be(source: str) -> None:
-    assert [*found_in(ast.parse(source))] == []
+    assert [*found_in(Nodes(source))] == []

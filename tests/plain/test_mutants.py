@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two rooms of Python and one of TypeScript, as they are."""
+    """Two small rooms of Python and one of TypeScript, as they are."""
     root = tmp_path_factory.mktemp("tree")
-    for room in ("compiler/irscope/symbolic", "compiler/irscope/lowering", "extension/src/linked"):
+    for room in ("compiler/irscope/testing", "compiler/irscope/reporting", "extension/src/linked"):
         shutil.copytree(ROOT / room, root / room)
     (root / "node_modules").symlink_to(ROOT / "node_modules")
     return root

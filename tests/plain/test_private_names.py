@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from private_names import missing_in
+from sources import COMPILER, ROOT, Nodes, found_by, name_of, rule
 
-ROOT = Path(__file__).parents[2]
-INTERNALS = ROOT / "compiler" / "irscope" / "internals"
+INTERNALS = COMPILER / "irscope" / "internals"
 MAY_IMPORT = ("internals", "protocol", "vocabulary", "usercode")
 STACK = ("_getframe", "currentframe", "f_locals")
 """Names by which code looks at frames of functions that it was not called with."""
@@ -27,21 +27,11 @@ OWN_INTERPRETER = {
 """Scripts for an interpreter that has another compiler, started by its path: they do not have irscope's modules."""
 
 
-def files() -> Iterator[Path]:
-    for folder in ("compiler", "server"):
-        yield from sorted((ROOT / folder).rglob("*.py"))
-
-
-def looks_at_the_stack(tree: ast.AST) -> Iterator[int]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in STACK:
-            yield node.lineno
-
-
-def makes_hooks(tree: ast.AST) -> Iterator[int]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("Hook", "FrameLook"):
-            yield node.lineno
+@rule
+def looks(nodes: Nodes) -> Iterator[int]:
+    """Lines that look at the stack, and that make hooks."""
+    yield from (node.lineno for node in nodes.of(ast.Attribute) if node.attr in STACK)
+    yield from (node.lineno for node in nodes.of(ast.Call) if name_of(node.func) in ("Hook", "FrameLook"))
 
 
 def is_private(name: str) -> bool:
@@ -52,15 +42,18 @@ def is_private(name: str) -> bool:
     )
 
 
+READERS = ("get", "import_module", "__import__", "getattr")
+
+
 def dotted(node: ast.AST) -> str:
     """The name that an expression reads: attributes, and modules taken from ``sys.modules``; else nothing."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
         return "torch" if node.attr == "_torch" else f"{dotted(node.value)}.{node.attr}"  # self._torch
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
-        return str(getattr(node.slice, "value", ""))
-    if isinstance(node, ast.Call) and node.args:
+    if isinstance(node, ast.Subscript) and name_of(node.value) == "modules":
+        return str(getattr(node.slice, "value", "")) if ast.unparse(node.value) == "sys.modules" else ""
+    if isinstance(node, ast.Call) and node.args and name_of(node.func) in READERS:
         function = ast.unparse(node.func)
         if function in ("sys.modules.get", "import_module", "importlib.import_module", "__import__"):
             return str(getattr(node.args[0], "value", ""))
@@ -69,35 +62,34 @@ def dotted(node: ast.AST) -> str:
     return ""
 
 
-def private_names(tree: ast.AST) -> Iterator[int]:
+@rule
+def private_names(nodes: Nodes) -> Iterator[int]:
     """Lines that read or import something private of PyTorch, of Triton or of sympy."""
-    for node in ast.walk(tree):
-        names = [dotted(node)]
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        if isinstance(node, (ast.expr, ast.stmt)) and any(is_private(name) for name in names):
-            yield node.lineno
+    for kind in (ast.Name, ast.Attribute, ast.Subscript, ast.Call):
+        yield from (node.lineno for node in nodes.of(kind) if is_private(dotted(node)))
+    for node in nodes.of(ast.Import):
+        yield from (node.lineno for alias in node.names if is_private(alias.name))
+    for origin in nodes.of(ast.ImportFrom):
+        if origin.level == 0:
+            yield from (origin.lineno for alias in origin.names if is_private(f"{origin.module}.{alias.name}"))
 
 
-def rooms_imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
+@rule
+def rooms_imported(nodes: Nodes) -> Iterator[tuple[int, str]]:
     """The rooms of irscope that a module imports, late imports too."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "irscope":
+    for node in nodes.of(ast.ImportFrom):
+        if (node.module or "").partition(".")[0] == "irscope":
             inside = (node.module or "").split(".")[1:2]
             yield from ((node.lineno, room) for room in (inside or [alias.name for alias in node.names]))
-        elif isinstance(node, ast.Import):
-            names = (alias.name.split(".") for alias in node.names)
-            yield from ((node.lineno, name[1]) for name in names if name[0] == "irscope" and len(name) > 1)
+    for whole in nodes.of(ast.Import):
+        names = (alias.name.split(".") for alias in whole.names)
+        yield from ((whole.lineno, name[1]) for name in names if name[0] == "irscope" and len(name) > 1)
 
 
 def test_hooks_and_looks_at_frames_are_in_internals() -> None:
     found = []
     made = 0
-    for path in files():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        here = [*looks_at_the_stack(tree), *makes_hooks(tree)]
+    for path, here in found_by(looks).items():
         if path.parent == INTERNALS:
             made += len(here)
         elif path.relative_to(ROOT).as_posix() not in OWN_INTERPRETER:
@@ -109,8 +101,8 @@ def test_hooks_and_looks_at_frames_are_in_internals() -> None:
 def test_private_names_of_pytorch_are_read_in_internals() -> None:
     found = []
     inside = 0
-    for path in files():
-        here = {*private_names(ast.parse(path.read_text(encoding="utf-8")))}
+    for path, lines in found_by(private_names).items():
+        here = {*lines}
         if path.parent == INTERNALS or path.relative_to(ROOT).as_posix() in OWN_INTERPRETER:
             inside += len(here)
         else:
@@ -127,7 +119,7 @@ def test_frames_are_walked_in_one_way() -> None:
 def test_internals_know_little_of_irscope() -> None:
     found = []
     for path in INTERNALS.glob("*.py"):
-        for line, room in rooms_imported(ast.parse(path.read_text(encoding="utf-8"))):
+        for line, room in found_by(rooms_imported)[path]:
             if room not in MAY_IMPORT:
                 found.append(f"{path.relative_to(ROOT)}:{line} imports irscope.{room}")
     assert found == []
@@ -144,8 +136,7 @@ def test_internals_know_little_of_irscope() -> None:
     ],
 )
 def test_the_walk_sees_them(source: str) -> None:
-    tree = ast.parse(source)
-    assert len([*looks_at_the_stack(tree), *makes_hooks(tree)]) == 1
+    assert len([*looks(Nodes(source))]) == 1
 
 
 @pytest.mark.parametrize(
@@ -166,7 +157,7 @@ def test_the_walk_sees_them(source: str) -> None:
     ],
 )
 def test_the_walk_sees_private_names(source: str) -> None:
-    assert len({*private_names(ast.parse(source))}) == 1
+    assert len({*private_names(Nodes(source))}) == 1
 
 
 @pytest.mark.parametrize(
@@ -180,12 +171,12 @@ def test_the_walk_sees_private_names(source: str) -> None:
     ],
 )
 def test_the_walk_lets_public_names_be(source: str) -> None:
-    assert [*private_names(ast.parse(source))] == []
+    assert [*private_names(Nodes(source))] == []
 
 
 def test_the_walk_sees_imports_in_functions() -> None:
     source = "def f():\n    from irscope.findings import book\nimport irscope.runner.main\nfrom irscope import store\n"
-    assert {room for _, room in rooms_imported(ast.parse(source))} == {"findings", "runner", "store"}
+    assert {room for _, room in rooms_imported(Nodes(source))} == {"findings", "runner", "store"}
 
 
 NEWER = {"torch._precompile"}

@@ -6,11 +6,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from sources import ROOT, Nodes, found_by, name_of, rule
 
-ROOT = Path(__file__).parents[2]
 ONE_FUNCTION = "the function that writes files of the user's"
 DESCRIPTOR = "a pipe, a socket or the null device"
 EVIDENCE = "a folder that a run gets for its results, and that is removed after it"
@@ -59,13 +58,15 @@ OPENERS = {"open", "fdopen", "FileIO", "ZipFile", "GzipFile", "NamedTemporaryFil
 PATH = {"write_text", "write_bytes", "touch", "hardlink_to", "symlink_to"}
 OS = {"replace", "rename", "renames", "link", "symlink", "truncate", "mkfifo", "mknod"}
 SHUTIL = {"copy", "copy2", "copyfile", "copytree", "move", "make_archive", "unpack_archive"}
+NAMES = OPENERS | PATH | OS | SHUTIL
 
 
-def writes(tree: ast.AST) -> Iterator[ast.Call]:
-    """The calls that write a file, or move one to where another may be."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _writes(node):
-            yield node
+@rule
+def writes(nodes: Nodes) -> Iterator[tuple[int, str]]:
+    """Line and text of the calls that write a file, or move one to where another may be."""
+    for node in nodes.of(ast.Call):
+        if name_of(node.func) in NAMES and _writes(node):
+            yield node.lineno, ast.unparse(node)
 
 
 def _writes(call: ast.Call) -> bool:
@@ -101,12 +102,12 @@ def _is_writing_mode(given: ast.expr) -> bool:
 def test_every_module_that_writes_says_where() -> None:
     unknown: list[str] = []
     seen: set[str] = set()
-    for path in (file for folder in ("compiler", "server") for file in sorted((ROOT / folder).rglob("*.py"))):
+    for path, calls in found_by(writes).items():
         name = path.relative_to(ROOT).as_posix()
-        for call in writes(ast.parse(path.read_text("utf-8"))):
+        for line, call in calls:
             seen.add(name)
             if name not in WRITERS:
-                unknown.append(f"{name}:{call.lineno}: {ast.unparse(call)}")
+                unknown.append(f"{name}:{line}: {call}")
     assert not unknown, "A file of the user's is written by irscope.usercode.writing; see WRITERS for others."
     assert seen == WRITERS.keys(), "WRITERS has modules that write nothing."
 
@@ -133,7 +134,7 @@ def test_every_module_that_writes_says_where() -> None:
     ],
 )
 def test_what_counts_as_writing(code: str, is_one: bool) -> None:
-    assert bool(list(writes(ast.parse(code)))) is is_one
+    assert bool(list(writes(Nodes(code)))) is is_one
 
 
 _OF_NODE = re.compile(r"\b(?<!workspace\.)fs\.(?:writeFile|appendFile|copyFile|rename|cp|truncate|open|createWrite)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support import run_forked, run_plain, write
+from support import run_forked, run_plain_forked, write
 
 SCRIPT = """
 import torch
@@ -53,7 +53,7 @@ def test_no_code_of_the_script_is_called(tmp_path: Path) -> None:
     assert ran.report.capture_gaps == ()
     assert ran.findings("recompilation")
     assert "sin" in ran.stdout
-    assert ran.stdout == run_plain(script).stdout
+    assert ran.stdout == run_plain_forked(script).stdout
 
 
 BREAK_BELOW = """

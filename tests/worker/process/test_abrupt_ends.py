@@ -34,8 +34,20 @@ ENDS: dict[str, tuple[str, OutcomeKind, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("run", [run_captured, run_forked], ids=["fresh", "fork"])
-@pytest.mark.parametrize("name", ENDS)
+# Each way to end ends a fork every time; of fresh processes one of each sort: an exit, another program, no descriptors.
+EACH_TIME = ("os._exit(3)", "os.exec and a signal", "descriptors closed, and an error")
+
+
+@pytest.mark.parametrize(
+    ("name", "run"),
+    [
+        *(pytest.param(name, run_forked, id=f"{name}-fork") for name in ENDS),
+        *(
+            pytest.param(name, run_captured, id=f"{name}-fresh", marks=[pytest.mark.nightly] * (name not in EACH_TIME))
+            for name in ENDS
+        ),
+    ],
+)
 def test_what_happened_is_said(tmp_path: Path, name: str, run: RunScript) -> None:
     source, kind, message, gap = ENDS[name]
     script = write(tmp_path, source)

@@ -31,7 +31,17 @@ sys.stdout.buffer.write(b"\\x8d end")
 """
 
 
-@pytest.mark.parametrize("how", ["0", "5", "300", "raise", "_exit", "SIGSEGV", "SIGTERM", "SIGKILL"])
+# 300 is an exit code, too, SIGTERM a signal; how a script ends with `os._exit` is in test_abrupt_ends.py.
+@pytest.mark.parametrize(
+    "how",
+    [
+        "0",
+        "300",
+        "raise",
+        "SIGTERM",
+        *(pytest.param(how, marks=pytest.mark.nightly) for how in ("5", "_exit", "SIGSEGV", "SIGKILL")),
+    ],
+)
 def test_exit_code_is_the_scripts(how: str, tmp_path: Path) -> None:
     script = write(tmp_path, ENDS)
     plain = run_plain(script, [how]).returncode
@@ -50,7 +60,11 @@ def test_exit_codes_that_are_irscopes(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-@pytest.mark.parametrize("options", [[], ["--json"], ["--output-budget", "5"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [[], pytest.param(["--json"], marks=pytest.mark.nightly), ["--output-budget", "5"]],  # written as the report is
+    ids=" ".join,
+)
 def test_a_run_is_stored_if_its_report_cannot_be_printed(options: list[str], tmp_path: Path) -> None:
     store = tmp_path / "runs.db"
     for number, end in enumerate((">/dev/full", ">&-"), 1):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from irscope.protocol import EntryKind, OutcomeKind
 from irscope.usercode.notebooks import cell_name
-from support import Ran, run_cli, run_forked
+from support import Ran, run_cli, run_cli_forked, run_forked
 
 CELLS = (
     "from __future__ import annotations\n%matplotlib inline\nimport torch, os, sys",
@@ -125,11 +125,11 @@ def test_kernels_come_from_lines_of_cells(tmp_path: Path) -> None:
 
 def test_the_command_line_shows_the_line_of_the_cell(tmp_path: Path) -> None:
     path = notebook(tmp_path, *CELLS)
-    done = run_cli("run", path, "--lane", "fast", "--store", tmp_path / "runs.db")
+    done = run_cli_forked("run", path, "--lane", "fast", "--store", tmp_path / "runs.db")
     assert done.returncode == 0, done.stderr
     assert "my notebook.ipynb#cell-3:4:5  graph-break GB0059" in done.stdout
     assert "4 │     print('in the middle')" in done.stdout
-    again = run_cli("show", "--store", tmp_path / "runs.db")
+    again = run_cli_forked("show", "--store", tmp_path / "runs.db")
     assert "4 │     print('in the middle')" in again.stdout
 
 
