@@ -63,6 +63,12 @@ SEEN_ELSEWHERE = [
     ("0/1: L['self'].cfg.n > 3 and len(L['xs']) < 2", "self.cfg.n", "recompile-condition", "`self.cfg.n > 3 and len(xs) < 2` no longer holds"),
     ("0/1: L['n'] > 3", "n", "recompile-value", "`n > 3` no longer holds"),
     ("0/0: BACKEND_MATCH failure: torch.compile detected different backend callables. Cached backend: A (id=0x7f).", "", "recompile-backend", "it is compiled with another backend or other options now"),
+    ("0/0: list(dict.keys(L['d']))[0] == <__main__.Key object at 0x7f957bc77710>  # d[k]", "list(d)[0]", "recompile-object", "it is another object now"),
+    ("0/0: L['d']['f'] == <function f at 0x7f957bc77710>", "d['f']", "recompile-object", "it is another object now"),
+    ("0/0: f(L['x']) ? <m.Key object at 0x7f957bc77710>", "", "recompile-guard", "f(L['x']) ? <m.Key object>"),
+    ("0/0: CodeGuardAccessor: Not a function on L['h'].__code__", "h", "recompile-type", "it was a function when this was compiled and is not one now"),
+    ("0/0: KeyError on L['d']['a']", "d['a']", "recompile-type", "it was there when this was compiled and is missing now"),
+    ("0/0: getattr failed on source L['o'].a", "o.a", "recompile-type", "it was there when this was compiled and is missing now"),
     ("0/0: this is ? no expression", "", "recompile-guard", "this is ? no expression"),
     ("", "", "recompile-guard", ""),
 ]  # fmt: skip

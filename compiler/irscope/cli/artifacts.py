@@ -71,6 +71,7 @@ def artifact_lines(artifact: Artifact, found: Fit, paint: Paint, is_all: bool = 
         ("not portable", [f"{short_path(one.file)}:{one.line}  {one.what}" for one in not_portable(artifact)]),
         ("input", [f"{name}  {' '.join(facts.values())}" for name, facts in artifact.inputs.items()]),
         ("guard", [_guard(guard.kind, guard.source, guard.file, guard.line) for guard in artifact.guards]),
+        ("constraint", artifact.constraints),
         ("graph", [f"{name}  {count(text.count(chr(10)) + 1, 'line')}" for name, text in artifact.graphs.items()]),
         ("kernel", list(artifact.kernels)),
         ("part", [f"{part.name}  {size(part.size)}" for part in artifact.parts]),

@@ -23,6 +23,12 @@ _NO_TENSOR = pattern(
 _OWN_ATTRIBUTE = pattern(r"^not ___dict_contains\('(?P<name>\w+)', (?P<owner>.+)\.__dict__\)$")
 _FREED = pattern(r"^Cache line invalidated because (?P<source>.+) got deallocated$")
 """What PyTorch says in place of a guard on an object's identity once that object is gone."""
+_OF_OBJECT = pattern(r"^(?P<source>.+?) == <.+>$")  # an object without a text of its own
+_NOT_FOUND = pattern(
+    r"^(?:\w+: )?(?P<why>KeyError|IndexError|Not a function|getattr failed)(?: on)?(?: source)? (?P<source>.+)$"
+)
+_MISSING = "it was there when this was compiled and is missing now"
+_ADDRESS = pattern(r" at 0x[0-9a-f]+")
 _EXPECTED = pattern(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
 
 _DUCK = pattern(r"# duck sizing added this equality because these variables had the same size (\d+)")
@@ -76,7 +82,7 @@ def parse_failed_guard(reason: str) -> FailedGuard:
     frames = tuple((match["file"], int(match["line"])) for match in _USER_FRAME.finditer(stack))
     text = re.split(r"\s{2,}# ", head, maxsplit=1)[0].strip()
     compiled_type = match["type"] if (match := _TYPE_BEHIND.search(text)) else ""
-    text = without_type(text)
+    text = _ADDRESS.sub("", without_type(text))
     if match := _TENSOR.match(text):
         return _of_tensor(text, readable(match["source"]), match["rest"], frames)
     if match := _NO_TENSOR.match(text):
@@ -214,6 +220,13 @@ def _changed_keys(values: str) -> str:
 
 def _of_value(text: str, compiled_type: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
     tree = _expression(text)
+    if match := _OF_OBJECT.match(text):
+        return FailedGuard(text, readable(match["source"]), "recompile-object", "it is another object now", frames)
+    if match := _NOT_FOUND.match(text):
+        is_function = match["why"] == "Not a function"
+        what = "it was a function when this was compiled and is not one now" if is_function else _MISSING
+        source = readable(match["source"].removesuffix(".__code__") if is_function else match["source"])
+        return FailedGuard(text, source, "recompile-type", what, frames)
     if match := _OWN_ATTRIBUTE.match(text):
         what = "it was that of the class when this was compiled, and the object has its own now"
         source = f"{readable(match['owner'])}.{match['name']}"

@@ -19,7 +19,9 @@ from irscope.ir.artifacts.contents import Artifact
 from irscope.ir.artifacts.functions import Function, function_of
 from irscope.ir.artifacts.inputs import WORDS, likeness, unfit
 from irscope.ir.artifacts.portability import made_constants
+from irscope.ir.artifacts.precompiled import TEXT_DIGEST, text_digest
 from irscope.ir.artifacts.vllm_cache import key_changes
+from irscope.opening.constraints import unmet
 from irscope.opening.made_graphs import Difference as Difference
 from irscope.opening.made_graphs import changed_lines, distance, functions_of, graph_changes, is_other
 from irscope.pipeline_captures.inductor.cache_keys import load_key
@@ -103,6 +105,7 @@ def of_guards(artifact: Artifact) -> str:
 
 def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Iterator[Difference]:
     here = {"Python": platform.python_version(), "PyTorch": _version("torch"), "Triton": _version("triton")}
+    here |= {TEXT_DIGEST: text_digest(artifact.path)} if TEXT_DIGEST in artifact.made_for else {}
     here |= {"platform": platform.system().lower(), "machine": platform.machine()}
     for name, was in artifact.made_for.items():
         now = here.get(name, "")
@@ -357,7 +360,8 @@ def _inputs_of(artifact: Artifact, key: CacheKey) -> list[str]:
         pairs = _paired({**artifact.weights, **artifact.inputs}, now)
     else:
         pairs = list(zip(artifact.inputs.items(), now, strict=False))
-    return [said for (name, was), here in pairs if (said := unfit(name, was, here))]
+    said = [words for (name, was), here in pairs if (words := unfit(name, was, here))]
+    return said + list(unmet(artifact.constraints, {name: here.get("shape", "") for (name, _), here in pairs}))
 
 
 _Named = tuple[str, dict[str, str]]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -244,6 +247,45 @@ def test_the_kernel_is_compiled_down_to_machine_code(predicted: Ran) -> None:
     assert (binary["format"], binary["configs"] >= 1, "num_warps" in binary["config"]) == ("cubin", True, True)
     found = resources_of(binary, ran.text(f"{kernel.stage}/binary"), ran.text(f"{kernel.stage}/ptx"))
     assert (found.spilled, binary["spilled"], found.matrix) == (0, 0, "") and 8 <= found.registers <= 255
+
+
+BY_TRITON = """
+import importlib.util, sys
+from torch._inductor.runtime import triton_helpers
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+triton_helpers.set_driver_to_gpu = lambda: None  # there is none, and nothing is launched
+spec = importlib.util.spec_from_file_location("kernel", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+tuner = getattr(module, sys.argv[2])
+config, meta = tuner.configs[0], tuner.triton_meta
+source = ASTSource(tuner.fn, meta["signature"], {**meta["constants"], **config.kwargs}, meta["configs"][0])
+debug = tuner.inductor_meta.get("assert_indirect_indexing", True)
+options = {"num_warps": config.num_warps, "num_stages": config.num_stages, "debug": debug, "sanitize_overflow": False}
+made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+print(triton.__version__)
+print(made.asm["ptx"], end="")
+"""
+
+
+@pytest.mark.nightly  # other versions of Triton: run it in an environment of scripts/compatibility.py with one
+def test_ptx_is_what_triton_makes_for_that_gpu_by_itself(predicted: Ran, tmp_path: Path, triton: None) -> None:
+    """The same source, in a process without irscope and its stand-in for the device."""
+    (kernel,) = [each for each in predicted.report.predicted_kernels if each.target == "h100"]
+    ptx = predicted.text(f"{kernel.stage}/ptx")
+    name, file = kernel.stage.rpartition("/")[2], re.findall(r'^\t\.file\t1 "(.+?)" "(.+?)"', ptx, re.MULTILINE)
+    file = str(Path(*file[0])) if file else re.findall(r'^\t\.file\t1 "(.+?)"', ptx, re.MULTILINE)[0]
+    script = write(tmp_path, BY_TRITON)
+    env = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, str(script), file, name]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=600)
+    assert done.returncode == 0, done.stderr
+    version, _, theirs = done.stdout.partition("\n")
+    assert version and ".target sm_90a" in theirs
+    assert theirs == ptx
 
 
 @pytest.mark.nightly

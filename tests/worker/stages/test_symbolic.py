@@ -40,7 +40,7 @@ for size in (4, 5):
     f(torch.ones(size, requires_grad=True), size).backward()
 """
 
-LOOKS_EARLY = torch_version() < (2, 13)
+LOOKS_EARLY = torch_version() < (2, 12)
 """Whether a call looks at its first argument before the called function does: `build_inline_tracer` of torch 2.9 and 2.11
 asks whether it is a module, which makes a tensor an input of the graph."""
 

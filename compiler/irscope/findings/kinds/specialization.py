@@ -54,7 +54,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
         explanation=f"A condition or an operation on this line is true only for {value}, so PyTorch guards on it. Any other value compiles the function again. PyTorch's reason: {facts.get('reason') or 'none given'}.",
         hints=rate_as_tensor(sources[0] if sources else "")
         or (
-            f"Keep the value out of Python conditions, so that `{sources[0] if sources else 'it'}` can stay dynamic. `torch._check(...)` states a range without fixing the value.",
+            f"Keep the value out of Python conditions, so that {f'`{sources[0]}`' if sources else 'it'} can stay dynamic. `torch._check(...)` states a range without fixing the value.",
             "If one value is all you ever use, pass it as a constant and drop `dynamic=True` or `mark_dynamic`.",
         ),
         severity=KIND.severity,

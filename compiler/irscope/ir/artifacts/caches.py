@@ -120,9 +120,14 @@ def _take_texts(compiled: Record, title: str, artifact: Artifact) -> Iterator[tu
         if field == "inductor_post_grad_graph_str":
             artifact.lowered[text_of(compiled.get("_fx_graph_cache_key")) or name] = text
         if field == "source_code":
-            for kernel, source in _kernels_in(text):
-                artifact.kernels[_free(kernel, artifact.kernels)] = source
-                _take_vectors(source, artifact)
+            take_kernels(text, artifact)
+
+
+def take_kernels(text: str, artifact: Artifact) -> None:
+    """The kernels of an output code, with the CPU vectors that they are written for."""
+    for kernel, source in _kernels_in(text):
+        artifact.kernels[_free(kernel, artifact.kernels)] = source
+        _take_vectors(source, artifact)
 
 
 def _take_vectors(kernel: str, artifact: Artifact) -> None:
@@ -164,17 +169,18 @@ def _take_entry(kind: str, key: str, data: bytes, artifact: Artifact) -> None:
 
 def read_mega_cache(path: str, artifact: Artifact) -> None:
     """What ``torch.compiler.save_cache_artifacts`` returns."""
-    _mega(bytes_of(path, artifact), artifact)
+    read_mega(bytes_of(path, artifact), artifact)
 
 
 def keys_of_mega_cache(data: bytes) -> dict[str, list[str]]:
     """The parts of each key of the FX graph cache, by the key.  Raises ArtifactError."""
     artifact = Artifact("", "", "")
-    _mega(data, artifact)
+    read_mega(data, artifact)
     return artifact.keys
 
 
-def _mega(data: bytes, artifact: Artifact) -> None:
+def read_mega(data: bytes, artifact: Artifact) -> None:
+    """The bytes of a Mega-Cache.  Raises ArtifactError."""
     fields = _Fields(data)
     if fields.number() != 1:
         raise ArtifactError("its format has another version than 1")
@@ -194,15 +200,21 @@ def read_standalone(path: str, artifact: Artifact) -> None:
     artifact.made_for["key of PyTorch"] = fields.block().hex()[:16]
     if header == CACHE_HEADER:
         fields.text()
-        _mega(fields.block(), artifact)
+        read_mega(fields.block(), artifact)
     else:
         _take_entry("bundled", "function", fields.block(), artifact)
+    artifact.inputs |= example_inputs(artifact)
+
+
+def example_inputs(artifact: Artifact) -> dict[str, dict[str, str]]:
+    """The inputs in the key of the one forward graph; empty if there are more: which of them takes the inputs is not known."""
     forward = [lines for lines in artifact.keys.values() if not any("[is_backward]: True" in line for line in lines)]
-    if len(forward) == 1:  # else which of them takes the inputs is not known
-        for line in forward[0]:
-            if found := _EXAMPLE.match(line):
-                facts = {name: found[name] for name in ("dtype", "shape", "stride", "device")}
-                artifact.inputs[f"input {found['index']}"] = facts
+    matches = (_EXAMPLE.match(line) for line in (forward[0] if len(forward) == 1 else ()))
+    return {
+        f"input {found['index']}": {name: found[name] for name in ("dtype", "shape", "stride", "device")}
+        for found in matches
+        if found
+    }
 
 
 def read_folder(path: str, artifact: Artifact) -> None:

@@ -69,6 +69,7 @@ class Artifact:
         inputs: ``dtype``, ``shape``, ``stride`` and ``device`` of each tensor that the function got, as cache keys
             print them; by the user's name, in the order of the graph's inputs. A size that may vary is ``2..64``
             (``2..`` has no end).
+        constraints: What the sizes of a program must meet, as PyTorch writes it; it is checked at each call.
         weights: The same of each parameter and buffer that it has, by its name in the model.
         keys: The parts of each key of the FX graph cache: ``[digest] name: value``.
         lowered: The post-grad graph of each entry, by its key in the FX graph cache; of a saved function, by its title.
@@ -89,6 +90,7 @@ class Artifact:
     graphs: dict[str, str] = field(default_factory=dict)
     kernels: dict[str, str] = field(default_factory=dict)
     guards: list[Guard] = field(default_factory=list)
+    constraints: list[str] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     inputs: dict[str, dict[str, str]] = field(default_factory=dict)
     weights: dict[str, dict[str, str]] = field(default_factory=dict)

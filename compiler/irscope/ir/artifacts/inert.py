@@ -266,7 +266,10 @@ class _Machine:
             name = f"{getattr(callee.args[0], 'name', '?')}.{callee.args[1]}"
         else:
             name = callee.name if isinstance(callee, Record) else "?"
-        self._stack.append(Record(name, args))
+        is_bytes = name == "_codecs.encode" and args[1:] == ("latin1",) and isinstance(args[0], str)
+        self._stack.append(
+            args[0].encode("latin1", "replace") if is_bytes else Record(name, args)
+        )  # as protocol 2 has them
 
     def _inst(self, argument: str) -> None:
         found = tuple(self._to_mark())

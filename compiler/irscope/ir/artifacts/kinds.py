@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from irscope.ir.artifacts import caches, packages, programs, reading, saved_functions
+from irscope.ir.artifacts import caches, packages, precompiled, programs, reading, saved_functions
 from irscope.ir.artifacts.contents import Artifact, ArtifactError
 from irscope.ir.artifacts.vllm_cache import is_vllm_cache, read_vllm_cache
 from irscope.vocabulary.records import dataclass
@@ -58,6 +58,14 @@ def _is_cache_folder(path: str, _: bytes) -> bool:
     return any(os.path.isdir(os.path.join(path, name)) for name in caches.CACHE_FOLDERS)
 
 
+def _is_precompiled(_: str, head: bytes) -> bool:
+    return head.startswith(precompiled.TEXT_HEADER)
+
+
+def _is_cache_of_precompiled(_: str, head: bytes) -> bool:
+    return _is_zip(head) and precompiled.CACHE_FORMAT in head[:4096] and b"code_hash" in head[:4096]
+
+
 def _is_package(path: str, head: bytes) -> bool:
     return _is_zip(head) and any("/aotinductor/" in name for name in reading.names_in(path))
 
@@ -103,6 +111,16 @@ KINDS = (
     Kind(
         "AOTInductor library", _is_library, packages.read_library,
         "It has no guards. Inputs are checked only with AOTI_RUNTIME_CHECK_INPUTS=1.",
+    ),
+    Kind(
+        "function of torch.compiler.precompile", _is_precompiled, precompiled.read_text,
+        "An input or a weight with another size, dtype, device or layout raises PrecompileError at the call. Control flow is "
+        "what it was for the example. Without a cache that fits, each process compiles its kernels again.",
+    ),
+    Kind(
+        "cache of torch.compiler.precompile", _is_cache_of_precompiled, precompiled.read_cache,
+        "With another source text loading it raises PrecompileError. Under another PyTorch its kernels are compiled again, "
+        "and nothing is raised.",
     ),
     Kind(
         PROGRAM, _is_program, programs.read_program,

@@ -23,6 +23,7 @@ def read_program(path: str, artifact: Artifact) -> None:
         if isinstance(facts.get("torch_version"), str):
             artifact.made_for["PyTorch"] = facts["torch_version"]
         try:
+            artifact.constraints += _constraints(facts)
             _take_program(facts, artifact)
             printed = "\n".join(_printed("GraphModule", facts["graph_module"]["graph"], ""))
             artifact.graphs[os.path.basename(name)] = f"{printed}\n"
@@ -55,6 +56,16 @@ def _take_program(facts: Any, artifact: Artifact) -> None:
         if model and frames and not artifact.functions:
             artifact.functions.append((f"{model[1]}.{frames[0][2]}", frames[0][0], 0))
         artifact.code += frames
+
+
+def _constraints(facts: Any) -> Iterator[str]:
+    """The ranges of a program's sizes, and the guards that it checks at each call."""
+    for symbol, limits in facts["range_constraints"].items():
+        low, high = limits.get("min_val"), limits.get("max_val")
+        before, after = ("" if low is None else f"{low} <= "), ("" if high is None else f" <= {high}")
+        if before or after:
+            yield f"{before}{symbol}{after}"[:MOST_NAME]
+    yield from (code[:MOST_NAME] for code in facts.get("guards_code") or () if isinstance(code, str))
 
 
 def _frames(node: Any) -> list[tuple[str, int, str, str]]:
