@@ -25,6 +25,7 @@ from irscope.ir.fusion_reasons import told
 from irscope.ir.graphs import parse_graph
 from irscope.pipeline_captures.inductor import cuda_graphs, fusion
 from irscope.protocol import Finding, Kernel, Origin, Severity
+from irscope.vocabulary.units import size
 
 SOURCE = """\
 import torch
@@ -291,6 +292,35 @@ def test_a_refusal_counts_where_one_generated_kernel_feeds_the_other(
     reasons = {("op0", "op1"): reason} if reason else {("op5", "op6"): ("memory deps did not match", ())}
     found = missed_fusion._left([first, second], reasons)
     assert [(r.producer.line, r.consumer.line, r.reason) for r in found] == [(6, 8, text) for text in expected]
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("call", "read", "written", "is_told"),
+    [
+        ("extern_kernels.mm", 4 * MIB, 8 * MIB, True),  # int8 → bfloat16
+        ("extern_kernels.mm", 8 * MIB, 8 * MIB, False),  # as large as before
+        ("extern_kernels.mm", MIB // 4, MIB // 2, False),  # small
+        ("extern_kernels.scatter", 4 * MIB, 8 * MIB, False),  # no product
+    ],
+)
+def test_a_weight_that_is_written_larger_before_a_product_reads_it(
+    file: Path, monkeypatch: pytest.MonkeyPatch, call: str, read: int, written: int, is_told: bool
+) -> None:
+    cast, product = FakeNode("op0", "weight", file, 6), FakeNode("op1", "buf_op0", file, 8, True)
+    product.fx.all_input_nodes.append(cast.fx)
+    product.node.python_kernel_name = call
+    monkeypatch.setattr(missed_fusion, "bytes_accessed", lambda node, reads: {"buffer": read if reads else written})
+    found = list(missed_fusion._materialized([cast, product]))
+    assert len(found) == is_told
+    for refusal in found:
+        assert (refusal.producer.line, refusal.consumer.line) == (6, 8)
+        assert (refusal.moved, refusal.needed) == (20 * MIB, 4 * MIB)  # read, written, and read by the product
+        (told,) = missed_fusion.detect(moment(file), [refusal], "h100")
+        assert told.code == "materialized-operand-predicted"
+        assert f"{size(20 * MIB)} move where {size(4 * MIB)} would do" in told.message
 
 
 def test_a_library_call_is_an_edge_of_the_schedule(file: Path) -> None:

@@ -15,6 +15,7 @@ from irscope.protocol import CompileOutcome, Lane, StageRef
 from irscope.reporting.page import page_of
 from irscope.reporting.redaction import Redaction
 from irscope.store.store import Store
+from irscope.values.kernel.asking import StoredKernel
 
 GRAPH = (Path(__file__).parent / "graphs" / "inference.txt").read_text()
 
@@ -154,6 +155,17 @@ def test_a_kernel_tells_its_size_hints_and_what_16_divides(asked: Any, store: St
     (found,) = json.loads(printed)
     assert found["text"] == TRITON and found["size_hints"] == {"x": 1024}
     assert (found["divisible_by_16"], found["others"]) == (["in_ptr0", "xnumel"], ["ks0"])
+
+
+def test_a_kernel_of_a_target_is_run_with_and_without_the_option(store: Store) -> None:
+    run, id = store.find_run(), "0/0/h100/kernel/triton_0"
+    store.put_stage(run, "0/0/h100", StageRef(id, "kernel", "triton", len(TRITON), target="h100"), TRITON, 20)
+    code = "def call(args):\n    arg0_1, = args\n    triton_0.run(arg0_1, 8, 2.0, 64)\n"
+    output = StageRef("0/0/h100/output-code", "output-code", "python", len(code), target="h100")
+    store.put_stage(run, "0/0/h100", output, code, 4, THERE["output-code"])
+    report = store.report(run)
+    for asked in (report, report.of_target("h100")):
+        assert StoredKernel(store, asked, "triton_0").request()["kernel"] == "triton_0"
 
 
 def test_a_report_has_the_targets(store: Store) -> None:

@@ -127,8 +127,10 @@ class DynamoCapture(Capture):
 
     def _put_reproducer(self, record: Record, failed: Compile) -> None:
         """Keeps the script that fails by itself as this compile did, if there is one."""
-        if (script := failed_programs.script_of(look(record, failed).error)) is not None:
-            self.book.put_stage(failed.id, dynamo_stages.REPRODUCER.name, script)
+        error = look(record, failed).error
+        if (script := failed_programs.script_of(error)) is not None:
+            data = {"error": failed_programs.first_line(error)}
+            self.book.put_stage(failed.id, dynamo_stages.REPRODUCER.name, script, data=data)
 
     def _stage_of(self, record: Record) -> tuple[StageKind | None, str, bool]:
         """The kind of the stage that a record carries, None if it carries none; its text; whether it is of a backward."""

@@ -46,6 +46,9 @@ COMMANDS = {
     "show": Command("show a run, a stage, a kernel or what a line became", "store_arguments:add_show"),
     "graph": Command("draw a graph as SVG, PDF, PNG or DOT", "graph_arguments:add_to"),
     "report": Command("write a run as one page of HTML", "reporting_arguments:add_to"),
+    "repro": Command(
+        "write the smallest script that shows an error, a wrong number or a slow kernel", "reproducing:add_to"
+    ),
     "explain": Command("why Inductor did what it did", "store_arguments:add_explain"),
     "diff": Command(
         "what changed between two runs, two stages or two versions", "store_arguments:add_diff", runs_script=True

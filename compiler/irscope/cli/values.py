@@ -17,12 +17,12 @@ from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.dynamo_comparison import DynamoComparison, compare_dynamo
+from irscope.driver.reproducing import written
 from irscope.findings.kinds import divergence
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import DEFAULT_PIPELINE, GIVEN, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
 from irscope.store.store import Store
-from irscope.store.value_file import DamagedValues, folder_of
-from irscope.values.blame.reproducer import proven, write_reproducer
+from irscope.store.value_file import DamagedValues
 from irscope.values.run.reading import StoredValues, divergences, stored_values
 from irscope.values.run.text import DIVERGENCE_HEAD, divergence_row, number, picture_lines, row, summary
 from irscope.vocabulary.suggestions import did_you_mean, listed
@@ -75,21 +75,21 @@ def diverge(options: argparse.Namespace) -> int:
         if dynamo.difference and (finding := divergence.finding_of_dynamo(dynamo.difference, dynamo.file, dynamo.line)):
             store.put_finding(report.run, finding)
         first = next((data for _, data in compared if data["found"] is not None), None)
-        written = _write_reproducer(options, first, folder_of(store.path, report.run)) if options.reproducer else None
+        made = written(options, first, store, report) if options.reproducer else None
         if options.json:
             answer = {
                 "run": report.run, "outcome": to_json(report.outcome), "dynamo": to_json(dynamo),
                 "compared": [data for _, data in compared],
             }  # fmt: skip
-            print(json.dumps({**answer, "reproducer": written}, indent=1))
+            print(json.dumps({**answer, "reproducer": made}, indent=1))
             return int(first is not None or bool(dynamo.difference))
         paint = Paint(sys.stdout)
         to_stdout(_dynamo_lines(dynamo, paint))
         for _, data in compared:
             to_stdout(_comparison_lines(data, paint, options.all))
         _tell_what_is_missing(report, bool(compared), options)
-        if written is not None:
-            print(written["message"])
+        if made is not None:
+            to_stdout([printable(line) for line in str(made["message"]).split("\n")])
     return int(first is not None or bool(dynamo.difference))
 
 
@@ -221,21 +221,3 @@ def _comparison_lines(data: dict[str, Any], paint: Paint, all_nodes: bool) -> li
         if local and (isinstance(local["ratio"], str) or local["ratio"] > 1):
             cells[3] = paint(cells[3], "red")
     return [*told, *notes, *table(DIVERGENCE_HEAD, rows, paint, right=frozenset(range(3, 9)), whole=frozenset({0})), ""]
-
-
-def _write_reproducer(options: argparse.Namespace, data: dict[str, Any] | None, folder: str) -> dict[str, Any]:
-    """Writes the script beside which its inputs lie, and runs it in a fresh process."""
-    path = os.path.abspath(options.reproducer)
-    if data is None or data["reproducer"] is None:
-        why = "No graph differs" if data is None else "No part of the graph differs when it is compiled by itself"
-        return {"path": None, "proven": False, "message": f"{why}: no reproducer was written."}
-    write_reproducer(path, data["reproducer"], folder)
-    proof = proven(path, options.python, os.environ)
-    if proof.failed:
-        message = f"{short_path(path)} fails on its own: it exits with 1 if compiled code and eager mode differ."
-    else:
-        message = (
-            f"{short_path(path)} was written, but does not fail on its own. The script itself may cause the wrong "
-            f"numbers, for example with its own pass or lowering.\n{proof.output.strip()[-2000:]}"
-        )
-    return {"path": path, "proven": proof.failed, "message": message}

@@ -5,6 +5,7 @@ Inductor writes each graph as such a script before it begins with it, with rando
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
 import traceback
@@ -21,7 +22,7 @@ WRITTEN = FrameLook(
     required=False,
 )
 _OURS = re.compile(
-    r"^(?:os\.environ\['(?:TORCHINDUCTOR_CACHE_DIR|TORCH_TRACE)'\]"
+    r"^(?:os\.environ\['(?:_?TORCHINDUCTOR_(?:CACHE_DIR|PYOBJECT_TENSOR_DATA_PTR)|TORCH_TRACE)'\]"
     r"|torch\._inductor\.config\.(?:trace\.provenance|fx_graph_)).*\n",
     re.MULTILINE,
 )
@@ -31,9 +32,15 @@ _NAMESPACES = ("aten", "prims", "prim", "inductor", "inductor_prims", "higher_or
 _NO_NUMBER = re.compile(r"\breader\.symint\((?!-?\d)")
 _HEAD = '''"""{error}
 
-A script of PyTorch's own, with random inputs.  `python FILE` should raise this; `python FILE minify` looks for a smaller one.
+A script of PyTorch's own, with random inputs.  `python FILE` should raise this.
 """
 '''
+_SAVED = (
+    (r"(save_dir=)'[^'\n]*'", r"\1None"),
+    (r"(reader\.storage\()'[^'\n]*'", r"\1None"),
+    (r"(def load_args\(reader\):\n)(?! )", r"\1    pass\n"),
+)
+"""The inputs that the minifier has saved are random, too; without inputs its `load_args` has no body (torch 2.13)."""
 
 
 def forward_stack(error: BaseException) -> str:
@@ -52,6 +59,30 @@ def script_of(error: BaseException | None) -> str | None:
         return None
     told = re.sub(r'[\\"]', "'", " ".join(f"{error}".strip().split("\n\n")[0].split()))
     return _HEAD.format(error=textwrap.fill(told, 110)) + _OURS.sub("", text.strip("\n") + "\n")
+
+
+def first_line(error: BaseException | None) -> str:
+    """What Python prints of an error in the line with its type, as far as a bounded field has it."""
+    return str(error).strip().split("\n")[0].strip()[:300]
+
+
+def repeated(line: str) -> str:
+    """The longest part of `first_line` that the error's ``repr`` has, too, where the minifier looks for it."""
+    return max(re.split(r"[\\'\"]", line), key=len)
+
+
+def minified(script: str, folder: str) -> str | None:
+    """The script that the minifier wrote into a folder, with the head and the settings of the one that it was given; None
+    if it wrote none, or one that is as large."""
+    try:
+        with open(os.path.join(folder, "repro.py"), encoding="utf-8") as file:
+            text = _OURS.sub("", file.read())
+    except (OSError, ValueError):
+        return None
+    for form, instead in _SAVED:
+        text = re.sub(form, instead, text)
+    head = script[: script.index("import os\n")] if "import os\n" in script else ""
+    return head + text.strip("\n") + "\n" if text.count("torch.ops.") < script.count("torch.ops.") else None
 
 
 def _stands_alone(text: str) -> bool:

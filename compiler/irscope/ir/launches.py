@@ -22,6 +22,13 @@ _CONCATENATED = re.compile(r"^\s*(\w+)(?:: .*?)? = torch\.ops\.aten\.cat\.defaul
 _RETURNED = re.compile(r"^#\s+return (?P<nodes>%.*)$", re.MULTILINE)
 _BLOCK = re.compile(r"^(?:[XYZ]|R\d?_?|R)BLOCK(?:_\d+)?$|^RSPLIT(?:_SIZE)?$|^NUM_STAGES$")
 
+DTYPES = {
+    "fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16",
+    "i8": "int8", "i1": "bool", "u1": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
+}  # fmt: skip
+"""Types of elements, as the signatures of kernels have them, and as torch has them."""
+
 
 @dataclass(frozen=True)
 class Tensor:

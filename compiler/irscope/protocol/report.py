@@ -478,10 +478,12 @@ class Report:
 
     def of_target(self, target: str) -> Report:
         """What a run on the target would have found, as a report: its compiles with the stages of the script's own that
-        come before the first of the target's, and its kernels.
+        come before the first of the target's, and its kernels.  Of such a report: itself.
 
         Raises LookupError with a message for the user if the run has no predictions for it.
         """
+        if self.compiles and all(each.target == target for each in self.compiles):
+            return self
         compiles = tuple(self._with_shared(each) for each in self.predictions if each.target == target)
         if not compiles:
             there = sorted({each.target for each in self.predictions})

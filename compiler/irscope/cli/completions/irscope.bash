@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion)
+_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned --config --fake --no-machine-code --world --ranks --nproc-per-node --nnodes --node-rank --master-addr --master-port --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
@@ -21,6 +21,7 @@ _shtab_irscope_list_option_strings=(-h --help --json --store --limit)
 _shtab_irscope_show_option_strings=(-h --help --json --store --compile --stage --kernel --guards --line --costs --target --all --autotuning --resources --ranks --modules --time --memory --than --python)
 _shtab_irscope_graph_option_strings=(-h --help --json --store --stage --compile --target -o --output --text --node --around --depth --max-nodes --theme --timeout)
 _shtab_irscope_report_option_strings=(-h --help --json --store --target -o --output --redact --no-pictures)
+_shtab_irscope_repro_option_strings=(-h --help --json --store --target --compile --kernel -o --output --trust --python)
 _shtab_irscope_explain_option_strings=(-h --help --json --store --fusion --compile --target)
 _shtab_irscope_diff_option_strings=(-h --help --json --store --stage --compile --text --target --python -o --output --seconds)
 _shtab_irscope_why_miss_option_strings=(-h --help --json --store)
@@ -90,6 +91,10 @@ _shtab_irscope_graph___output_COMPGEN=_shtab_compgen_files
 _shtab_irscope_report___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_report__o_COMPGEN=_shtab_compgen_files
 _shtab_irscope_report___output_COMPGEN=_shtab_compgen_files
+_shtab_irscope_repro___store_COMPGEN=_shtab_compgen_files
+_shtab_irscope_repro__o_COMPGEN=_shtab_compgen_files
+_shtab_irscope_repro___output_COMPGEN=_shtab_compgen_files
+_shtab_irscope_repro___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_explain___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diff_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diff___store_COMPGEN=_shtab_compgen_files
@@ -135,12 +140,13 @@ _shtab_irscope_show___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb30
 _shtab_irscope_graph___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_graph___theme_choices=(light dark)
 _shtab_irscope_report___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
+_shtab_irscope_repro___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_explain___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_values___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_kernel___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_watch___against_choices=(eager float64)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion)
+_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -219,6 +225,9 @@ _shtab_irscope_report__h_nargs=0
 _shtab_irscope_report___help_nargs=0
 _shtab_irscope_report___json_nargs=0
 _shtab_irscope_report___no_pictures_nargs=0
+_shtab_irscope_repro__h_nargs=0
+_shtab_irscope_repro___help_nargs=0
+_shtab_irscope_repro___json_nargs=0
 _shtab_irscope_explain__h_nargs=0
 _shtab_irscope_explain___help_nargs=0
 _shtab_irscope_explain___json_nargs=0

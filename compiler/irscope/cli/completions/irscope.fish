@@ -50,7 +50,7 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion
 set -g _shtab_irscope_opts_with_value --against --arguments --around --artifact --baseline --budget --call --calls --compile --config --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --watch --world --write-baseline -m -o
 
 complete -c irscope -e
@@ -256,6 +256,16 @@ complete -c irscope -n '_shtab_irscope_using report' -l target -xka "a100 b200 c
 complete -c irscope -n '_shtab_irscope_using report' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'the file to write'
 complete -c irscope -n '_shtab_irscope_using report' -l redact -x -d 'leave out paths, source, or both: paths,source'
 complete -c irscope -n '_shtab_irscope_using report' -l no-pictures -d 'draw no graphs; their texts are there'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a repro -d 'write the smallest script that shows an error, a wrong number or a slow kernel'
+complete -c irscope -n '_shtab_irscope_using repro' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using repro' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using repro' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using repro' -l target -xka "a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'of what `irscope run --target` predicted for this device (irscope targets)'
+complete -c irscope -n '_shtab_irscope_using repro' -l compile -x -d 'only of this compile, as in 0/0'
+complete -c irscope -n '_shtab_irscope_using repro' -l kernel -x -d 'a slow kernel, or the ID of its stage'
+complete -c irscope -n '_shtab_irscope_using repro' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'the file to write'
+complete -c irscope -n '_shtab_irscope_using repro' -l trust -x -d 'run the script of another store or an opened trace: the SHA-256 of its text, or the first 12 digits'
+complete -c irscope -n '_shtab_irscope_using repro' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a explain -d 'why Inductor did what it did'
 complete -c irscope -n '_shtab_irscope_using explain' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using explain' -l json -d 'print data instead of text (docs/json.md)'

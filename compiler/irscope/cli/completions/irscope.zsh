@@ -27,6 +27,7 @@ _shtab_irscope_commands() {
     pipelines:'list the pipelines, and which of them work here'
     profile:'measure what each line of a script costs'
     report:'write a run as one page of HTML'
+    repro:'write the smallest script that shows an error, a wrong number or a slow kernel'
     run:'run a script and show what was compiled'
     show:'show a run, a stage, a kernel or what a line became'
     targets:'list the devices that are known, and their figures'
@@ -327,6 +328,22 @@ _shtab_irscope_report_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_report_defaults_added=0
 
+_shtab_irscope_repro_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  "--target[of what \`irscope run --target\` predicted for this device (irscope targets)]:TARGET:(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
+  "--compile[only of this compile, as in 0\/0]:ID:"
+  "--kernel[a slow kernel, or the ID of its stage]:NAME:"
+  {-o,--output}"[the file to write]:FILE:_files"
+  "--trust[run the script of another store or an opened trace\: the SHA-256 of its text, or the first 12 digits]:DIGEST:"
+  "--python[interpreter that runs the script]:PATH:_files"
+  ":run ID or prefix (default\: the newest):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_repro_defaults_added=0
+
 _shtab_irscope_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print data instead of text (docs\/json.md)]"
@@ -526,6 +543,7 @@ _shtab_irscope() {
         pipelines) _arguments -C -s $_shtab_irscope_pipelines_options ;;
         profile) _arguments -C -s $_shtab_irscope_profile_options ;;
         report) _arguments -C -s $_shtab_irscope_report_options ;;
+        repro) _arguments -C -s $_shtab_irscope_repro_options ;;
         run) _arguments -C -s $_shtab_irscope_run_options ;;
         show) _arguments -C -s $_shtab_irscope_show_options ;;
         targets) _arguments -C -s $_shtab_irscope_targets_options ;;

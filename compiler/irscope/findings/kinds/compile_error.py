@@ -45,7 +45,7 @@ _OF_COMPILERS = ("BackendCompilerFailed", "InductorError", "InternalTorchDynamoE
 _INSIDE = "PyTorch's own code raised this while it compiled this line; it is not an error that your code reports."
 _SCRIPT = (
     "The compiled graph as a script that fails by itself: the stage *Script that fails by itself*, or "
-    "`irscope show --stage {compile}/reproducer`. `python FILE minify` makes it smaller."
+    "`irscope show --stage {compile}/reproducer`. `irscope repro` makes it smaller, and checks it."
 )
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
 _NO_CPP_COMPILER = "no-cpp-compiler"

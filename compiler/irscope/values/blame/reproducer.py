@@ -25,6 +25,8 @@ from irscope.values.check.tolerance import RTOL
 from irscope.values.run.subgraph_compile import Region
 from irscope.vocabulary.records import dataclass
 
+DIFFERS = "compiled code differs from eager mode"
+"""What the script prints where it shows it."""
 INPUTS = "inputs.pt"
 """Stands for the file of inputs in the text of a reproducer, until it is written somewhere."""
 _OURS = ("provenance_tracking", "fx_graph_cache", "fx_graph_remote_cache")
@@ -89,7 +91,7 @@ def _script(region: Region, message: str, settings: str, what: str, allowed: str
         return None
     return _SCRIPT.format(
         message=textwrap.fill(re.sub(r'[\\"]', "'", message), 110), torch=torch.__version__, what=what,
-        settings=_settings(settings), rtol=repr(RTOL), parameters=", ".join(names), body=body, own=own, allowed=allowed,
+        settings=_settings(settings), rtol=repr(RTOL), parameters=", ".join(names), body=body, own=own, allowed=allowed, differs=DIFFERS,
     )  # fmt: skip
 
 
@@ -268,8 +270,8 @@ class Proof:
     output: str
 
 
-def proven(path: str, python: str, environment: Mapping[str, str], seconds: float = 600) -> Proof:
-    """Runs a reproducer by itself."""
+def proven(path: str, python: str, environment: Mapping[str, str], said: str = DIFFERS, seconds: float = 600) -> Proof:
+    """Runs a reproducer by itself; ``said`` is what it prints where it shows what it should, empty: it cannot."""
     import subprocess  # not where a script runs: this module is imported there, too
 
     from irscope.system.commands import run_bounded
@@ -280,5 +282,5 @@ def proven(path: str, python: str, environment: Mapping[str, str], seconds: floa
         return Proof(False, f"It did not end within {seconds:.0f} s.")
     except OSError as error:
         return Proof(False, str(error))
-    own = done.returncode == 1 and "compiled code differs from eager mode" in done.stdout
-    return Proof(own, done.stdout if own or done.returncode == 0 else done.stdout + done.stderr)
+    own = done.returncode == 1 and bool(said) and said in done.stdout + done.stderr
+    return Proof(own, done.stdout if done.returncode == 0 else done.stdout + done.stderr)

@@ -74,8 +74,8 @@ class StoredKernel:
         output = self._nodes.output_code_of(self.stage)
         if output is None:
             raise LookupError(f"Run {report.run} does not have the output code that calls {self.kernel.name}.")
-        self._output, self._code = output, store.stage_text(report.run, output)
-        self._all = launches_in(self._code)
+        self._output, self.code = output, store.stage_text(report.run, output)
+        self._all = launches_in(self.code)
         self.launches = [each for each in self._all if each.kernel == self.kernel.name]
         if not self.launches:
             raise LookupError(f"The output code of {self.kernel.name} does not launch it in a way that is known.")
@@ -134,19 +134,19 @@ class StoredKernel:
         """The text of the graph, and buffer → the node whose value it holds."""
         graph = self._store.stage_text(self.report.run, self.graph) if self.graph else ""
         nodes = self._buffers(graph)
-        for buffer, (whole, index) in parts_of_results(self._code).items():
+        for buffer, (whole, index) in parts_of_results(self.code).items():
             node = nodes.get(whole, "")
             if found := re.search(rf"^\s*(\w+)(?:: .*?)? = {re.escape(node)}\[{index}\]", graph, re.MULTILINE):
                 nodes[buffer] = found[1]
         # What a node with several results is said to be may be another number, as the sum of squares of a variance.
         several = set(re.findall(r"^\s*(\w+) = torch\.ops\.", graph, re.MULTILINE))
-        sizes = {name: _product(shape) for name, shape in _ALLOCATED.findall(self._code)}
+        sizes = {name: _product(shape) for name, shape in _ALLOCATED.findall(self.code)}
         lengths = {name: _product(shape) for name, shape in _ANNOTATED.findall(graph)}
         nodes = {
             buffer: node for buffer, node in nodes.items()
             if node not in several and (sizes.get(buffer) or lengths.get(node)) == (lengths.get(node) or sizes.get(buffer))
         }  # fmt: skip
-        for buffer in without_bias(self._code):
+        for buffer in without_bias(self.code):
             graph, name = with_bias_apart(graph, nodes.get(buffer, ""), buffer)
             nodes[buffer] = name
         return graph, nodes
@@ -160,14 +160,14 @@ class StoredKernel:
                 if len(held) == 1:
                     found[str(buffer)] = held[0].element.name
         data = self._store.stage_data(self.report.run, self._output)
-        returned = returned_nodes(self._code)
+        returned = returned_nodes(self.code)
         for call in data.get("calls", ()) if isinstance(data, dict) else ():
             names = returned.pop(str(call.get("kernel")), ())  # the comment describes the first launch
             buffers = [str(b) for node in call.get("nodes", ()) for b, *_ in rows.get(str(node), {}).get("writes", ())]
             if len(names) == len(buffers):
                 found.update((buffer, name) for buffer, name in zip(buffers, names, strict=True) if buffer != name)
-        found = {buffer: found[buffer] for buffer in found.keys() - unfinished(self._code, graph, found)}
-        found.update(concatenated(self._code, graph, found))
+        found = {buffer: found[buffer] for buffer in found.keys() - unfinished(self.code, graph, found)}
+        found.update(concatenated(self.code, graph, found))
         return {**found, **prepared(self._thread.items(self.graph), rows.values(), found)} if self.graph else found
 
     # --- values that were recorded ----------------------------------------------------------------------------------

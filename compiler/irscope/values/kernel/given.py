@@ -8,17 +8,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.ir.launches import KernelHead, accesses_of, head_of
+from irscope.ir.launches import DTYPES, KernelHead, accesses_of, head_of
 from irscope.values.kernel.eager import EagerGraph
 from irscope.values.kernel.interpreter import Interpreter
 from irscope.values.kernel.memory import Region
 from irscope.values.kernel.native import NativeKernel
 
-_DTYPES = {
-    "fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16",
-    "i8": "int8", "i1": "bool", "u1": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
-}  # fmt: skip
 _LANES = 1024
 """Elements of a block that the run's configuration does not tell."""
 _MOST_BYTES = 1 << 30
@@ -97,7 +92,7 @@ class Given:
     def _start(self, name: str, tensor: dict[str, Any]) -> Any:
         """The value of a tensor when the kernel starts; None if its memory holds nothing."""
         pointer = str(self._head.signature.get(name, "")).lstrip("*").partition(",")[0]
-        dtype = tensor["dtype"] = tensor["dtype"] or _DTYPES.get(pointer, "float32")
+        dtype = tensor["dtype"] = tensor["dtype"] or DTYPES.get(pointer, "float32")
         holds = tensor["holds"]
         node = self._nodes.get(holds, holds if holds in self._graph.names else "")
         value, how = None, "empty"
