@@ -19,14 +19,12 @@ from irscope.internals.allocations import MemoryProfiler
 from irscope.internals.fake_run import is_the_scripts
 from irscope.internals.frames import report, user_locals
 from irscope.internals.hooks import Hook
-from irscope.internals.run_memory import is_parameter
+from irscope.internals.run_memory import CUBLAS_WORKSPACES, is_parameter
 from irscope.profiling.step_memory import GRAPHS, HELD, VARIABLES, VIEW, WORKSPACE
 from irscope.protocol import CaptureGap
 
 _MOST_HELD, _MOST_ITEMS, _LONGEST_NAME = 20_000, 10_000, 200
 _OWN, OTHERS = "irscope's own", "other tensors"
-_WORKSPACES = (4096 * 8 * 1024, 4096 * 2 * 1024 + 16 * 8 * 1024)
-"""What PyTorch gives cuBLAS for each of its threads, in bytes: on Hopper and later, and before (CUDABlas.cpp of 2.11)."""
 Held = tuple[int, str, str, str]
 """A block: its bytes, what it is for, its name, and why it is larger or older than it need be (`step_memory.WHYS`)."""
 
@@ -167,7 +165,7 @@ def _with_all_blocks(torch: Any, held: Mapping[int, Held]) -> dict[int, Held]:
         for block in segment["blocks"]:
             if block["state"] == "active_allocated":
                 size, address = int(block["size"]), int(block["address"])
-                unknown = 0, HELD if size not in _WORKSPACES else WORKSPACE, "", ""
+                unknown = 0, HELD if size not in CUBLAS_WORKSPACES else WORKSPACE, "", ""
                 _, kind, name, why = held.get(address, unknown)
                 found[address] = size, kind, name, why
     return found
