@@ -86,11 +86,11 @@ def test_views_of_one_buffer_are_kept_once() -> None:
 def test_what_functions_called_before_have_kept_is_there_and_their_gradients_are_not() -> None:
     """A model, then its loss as a second function: the loss has its backward while the model's is to come."""
     loss = a_plan(2 * GB, ("logits", 8 * GB)), a_plan(8 * GB, ("logits", 8 * GB), ("tangents_1", 4))
-    needs = fitting.needs_of(*loss, 20 * GB, 20 * GB, 40 * GB, (0, 0), 20 * GB, (100 * GB, 20 * GB))
+    needs = fitting.needs_of(*loss, 20 * GB, 20 * GB, 40 * GB, (0, 0), 20 * GB, (100 * GB, 20 * GB, 0))
     assert needs.backward == 0, "16 GB, of which 20 GB of gradients are counted that are not there yet"
     assert needs.total == (20 + 40 + 8 + 100 + 20) * GB
-    large = fitting.needs_of(*loss, 20 * GB, 20 * GB, 40 * GB, (0, 0), 500 * GB, (100 * GB, 20 * GB))
-    assert large.total == (20 + 40 + 8 + 20 + 500) * GB, "when the optimizer steps, nothing is kept"
+    large = fitting.needs_of(*loss, 20 * GB, 20 * GB, 40 * GB, (0, 0), 500 * GB, (100 * GB, 20 * GB, GB))
+    assert large.total == (20 + 40 + 8 + 20 + 500 + 1) * GB, "when the optimizer steps, nothing is kept"
 
 
 def test_each_thread_that_multiplies_has_a_workspace() -> None:

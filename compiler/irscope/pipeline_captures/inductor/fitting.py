@@ -60,7 +60,7 @@ def needs_of(
     optimizer: int,
     mine: tuple[int, int],
     step: int = 0,
-    earlier: tuple[int, int] = (0, 0),
+    earlier: tuple[int, int, int] = (0, 0, 0),
     workspace: int = 0,
 ) -> Needs:
     """What a function needs.
@@ -70,7 +70,8 @@ def needs_of(
         parameters, gradients, optimizer: Bytes of the whole script; of gradients those that it has after a backward.
         mine: Bytes of the parameters that are inputs of this function, and of their gradients.
         step: Bytes that a step of an optimizer makes beside its states.
-        earlier: Bytes that functions called before have kept, and of the gradients that their backward is yet to make.
+        earlier: Of the functions called before: the bytes that they have kept, those of the gradients that their backward is
+            yet to make, and the libraries' of each.
         workspace: Bytes that PyTorch gives cuBLAS for each thread; the backward has a thread of its own.
     """
     given = sum(size for _, size in forward["inputs"])
@@ -85,7 +86,7 @@ def needs_of(
         backward=max(0, own),
         step=step,
         earlier=earlier[0],
-        libraries=workspace * len(threads),
+        libraries=max(workspace * len(threads), earlier[2]),
     )
 
 

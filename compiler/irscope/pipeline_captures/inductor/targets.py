@@ -302,7 +302,9 @@ class Targets:
         states = self._optimizers.state_bytes() if self._plans else 0
         step = self._optimizers.step_bytes
         memory = {target.name: int(target.value("memory") or 0) for target in self._targets}
-        kept: dict[tuple[str, str], tuple[int, int]] = {}  # (frame, target) → bytes kept, and of its gradients
+        kept: dict[
+            tuple[str, str], tuple[int, int, int]
+        ] = {}  # (frame, target) → bytes kept, of gradients, of libraries
         for compile, target in ((compile, target) for compile in self._given for target in self._targets):
             name, frame = target.name, compile.partition("/")[0]
             plan, backward = (self._plans.get((compile, name, is_backward)) for is_backward in (False, True))
@@ -312,10 +314,11 @@ class Targets:
             before = [each for (other, of), each in kept.items() if of == name and other != frame]
             needs = fitting.needs_of(
                 plan, backward, self._parameters, self._gradients, states, mine, step,
-                (sum(each for each, _ in before), sum(each for _, each in before)), _workspace(target),
+                (sum(each[0] for each in before), sum(each[1] for each in before), max((each[2] for each in before), default=0)),
+                _workspace(target),
             )  # fmt: skip
             if backward is not None:
-                kept[frame, name] = fitting.kept_bytes(plan, backward), mine[1]
+                kept[frame, name] = fitting.kept_bytes(plan, backward), mine[1], needs.libraries
             text, data = fitting.stage_text(needs, memory[name], name), fitting.stage_data(needs, memory[name])
             self._book.put_stage(f"{compile}/{name}", MEMORY_FIT.name, text, 0, data)
 
