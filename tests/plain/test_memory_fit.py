@@ -61,3 +61,40 @@ def test_a_step_of_the_optimizer_that_needs_more_than_the_backward() -> None:
     assert (needs.step, needs.total) == (50 * GB, (50 + 50 + 100 + 2 + 50) * GB)
     line = next(line for line in fitting.stage_text(needs, 85 * GB, "h100").split("\n") if line.startswith("step"))
     assert line.split() == [*["step", "of", "the", "optimizer,", "at", "its", "peak"], "50", "GB"]
+
+
+def a_view(name: str, of: str) -> dict[str, Any]:
+    return {"name": name, "bytes": 30 * GB, "how": "view", "of": of}
+
+
+def test_views_of_one_buffer_are_kept_once() -> None:
+    """Query, key and value are views of one product; each is an input of the backward with the extent of the product."""
+    product = {"name": "buf0", "bytes": 31 * GB, "how": "allocated", "of": ""}
+    made = {"outputs": ["buf9", "primals_1", "buf1", "buf2", "buf0"], "buffers": [product, a_view("buf1", "buf0"), a_view("buf2", "buf0")]}  # fmt: skip
+    forward = {**a_plan(31 * GB), **made}
+    kept = (("primals_1", 8 * GB), ("query", 30 * GB), ("key", 30 * GB), ("value", 30 * GB), ("tangents_1", GB))
+    backward = {**a_plan(5 * GB, *kept), "freed": {"query": 0, "key": 0, "value": 0, "tangents_1": 0}}
+    assert fitting.needs_of(forward, backward, GB, 0, 0, (GB, 0)).backward == (31 + 1 + 5) * GB
+    assert fitting.kept_bytes(forward, backward) == 31 * GB
+    others = {
+        **forward,
+        "outputs": ["buf9", "s0", "buf1", "buf2", "buf0"],
+    }  # not what the backward gets: a symbol comes first
+    assert fitting.needs_of(others, backward, GB, 0, 0, (GB, 0)).backward == (90 + 1 + 5) * GB
+
+
+def test_what_functions_called_before_have_kept_is_there_and_their_gradients_are_not() -> None:
+    """A model, then its loss as a second function: the loss has its backward while the model's is to come."""
+    loss = a_plan(2 * GB, ("logits", 8 * GB)), a_plan(8 * GB, ("logits", 8 * GB), ("tangents_1", 4))
+    needs = fitting.needs_of(*loss, 20 * GB, 20 * GB, 40 * GB, (0, 0), 20 * GB, (100 * GB, 20 * GB, 0))
+    assert needs.backward == 0, "16 GB, of which 20 GB of gradients are counted that are not there yet"
+    assert needs.total == (20 + 40 + 8 + 100 + 20) * GB
+    large = fitting.needs_of(*loss, 20 * GB, 20 * GB, 40 * GB, (0, 0), 500 * GB, (100 * GB, 20 * GB, GB))
+    assert large.total == (20 + 40 + 8 + 20 + 500 + 1) * GB, "when the optimizer steps, nothing is kept"
+
+
+def test_each_thread_that_multiplies_has_a_workspace() -> None:
+    multiplies = [{"kernel": "extern_kernels.addmm", "live": 0}]
+    plans = {**a_plan(0), "steps": multiplies}, {**a_plan(0), "steps": [{"kernel": "triton_mm", "live": 0}]}
+    assert fitting.needs_of(*plans, GB, GB, 0, (GB, GB), workspace=GB).libraries == GB
+    assert fitting.needs_of(plans[0], plans[0], GB, GB, 0, (GB, GB), workspace=GB).libraries == 2 * GB

@@ -8,7 +8,7 @@ from irscope.cli.tables import table
 from irscope.cli.text import Paint
 from irscope.cli.trees import tree_lines
 from irscope.measures.tree import chained, folded
-from irscope.profiling.step_memory import HeldBlock, StepMemory
+from irscope.profiling.step_memory import HeldBlock, StepMemory, reserved_words
 from irscope.vocabulary.units import count, percent, size
 from irscope.vocabulary.visible import printable
 
@@ -23,10 +23,7 @@ def memory_lines(found: StepMemory, paint: Paint, most: int, show_all: bool) -> 
             "  The script has no two calls between which nothing is compiled: calls after it, without its optimizer."
         )
     if found.reserved_bytes is not None:
-        free = max(0, found.reserved_bytes - found.peak_bytes)
-        lines.append(
-            f"  {size(found.reserved_bytes)} are reserved from the device; {size(free)} of them are cached and free."
-        )
+        lines.append(f"  {reserved_words(found)}")
     if not found.is_device:
         lines.append(
             "  The CPU's memory: the blocks that Python holds, and those that PyTorch's profiler sees being allocated."

@@ -17,6 +17,8 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute
 from irscope.protocol import CaptureGap
 
 _VERSIONS = "2.11 and 2.13"
+CUBLAS_WORKSPACES = (4096 * 8 * 1024, 4096 * 2 * 1024 + 16 * 8 * 1024)
+"""What PyTorch gives cuBLAS for each of its threads, in bytes: on Hopper and later, and before (CUDABlas.cpp of 2.11)."""
 
 
 class Optimizers:

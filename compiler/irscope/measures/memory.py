@@ -18,7 +18,7 @@ from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
 MEASURES = (Measure("at the peak", "bytes"), Measure("allocated", "bytes"), Measure("buffers", "count"))
-Category = Literal["returned", "kept", "temporary", "borrowed"]
+Category = Literal["returned", "kept", "temporary", "borrowed", "parameters", "gradients", "optimizer", "inputs"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Buffer:
     dtype: str
     category: Category
     """``returned`` to the caller, ``kept`` for the backward, ``temporary``; ``borrowed``: a view, or the memory of an
-    input, so that it counts as 0."""
+    input, so that it counts as 0.  The others are of a measured step."""
     how: str
     """``allocated``, ``extern``, ``reuse`` or ``view``."""
     of: str

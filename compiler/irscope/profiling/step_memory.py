@@ -7,7 +7,8 @@ a line of the output code, which names the buffer; the run knows what that is fo
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,23 +16,26 @@ from typing import Any, NamedTuple
 from irscope.measures.compiled import module_parts
 from irscope.measures.tree import NO_TREE, Measure, Path, PathPart, PathTree, tree_of
 from irscope.profiling.buffer_places import GRADIENTS, BufferPlaces, Call
+from irscope.profiling.memory_curve import Curve
 from irscope.profiling.span_roles import Role as SpanRole
 from irscope.profiling.span_roles import role_of_span
 from irscope.protocol import Report
 from irscope.store.store import Store
 from irscope.usercode.user_files import is_package_file, is_torch_file, is_user_file
 from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.units import size
 from irscope.vocabulary.visible import bounded
 
 MEASURES = (Measure("at the peak", "bytes"), Measure("blocks", "count"))
 EAGER, EAGER_BACKWARD, OPTIMIZER = "eager operators", "eager backward", "temporaries of the optimizer"
 HELD, WORKSPACE, UNNAMED = "held from before the step", "workspaces of cuBLAS", "not known"
 """What no variable of Python is known to hold, such as what autograd keeps; what the allocator counts beyond all blocks."""
-VARIABLES, ZEROS = "variables", "zeros for outputs without a gradient"
-OF_MODULES = ("parameters", GRADIENTS, "buffers of modules")
-VIEW, GRAPHS = "a small view of it is used", "with the graph of its backward"
-"""Why a block is held though little of it is needed."""
-_MOST_ROWS, _MOST_POINTS, _MOST_BYTES = 400, 400, 1 << 60
+VARIABLES, INPUTS, ZEROS = "variables", "inputs", "zeros for outputs without a gradient"
+PARAMETERS, BUFFERS, STATES = "parameters", "buffers of modules", "optimizer state"
+OF_MODULES = (PARAMETERS, GRADIENTS, BUFFERS)
+VIEW, GRAPHS, FLOAT32 = "a small view of it is used", "with the graph of its backward", "in float32"
+"""Why a block is held though little of it is needed, or less would do."""
+_MOST_ROWS, _MOST_BYTES = 400, 1 << 60
 
 
 class WrongFacts(ValueError):
@@ -49,7 +53,10 @@ class HeldBlock:
         file, line: The innermost line that is not torch's; empty and 0 if that is not known.
         stage, code_line: The output code that allocated it, and the line there; empty and 0 if none did.
         count: How many blocks it is.
-        why: ``VIEW`` or ``GRAPHS``; empty for most.
+        why: ``VIEW``, ``GRAPHS``, or ``FLOAT32`` of a state of an optimizer; empty for most.
+        first, last: The points of the curve between which it is held.
+        free_beside: Bytes that are free in the allocator's segments where it is, divided among the blocks there: they
+            cannot be given back to the device while it is held, nor be used for a larger block.
     """
 
     kind: str
@@ -62,6 +69,9 @@ class HeldBlock:
     code_line: int = 0
     count: int = 1
     why: str = ""
+    first: int = 0
+    last: int = 0
+    free_beside: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,6 +101,23 @@ class StepMemory:
     by_kind: PathTree = NO_TREE
     by_line: PathTree = NO_TREE
 
+    @property
+    def fragmented_bytes(self) -> int:
+        """Bytes that are reserved and free at the peak, in segments that hold blocks."""
+        return sum(one.free_beside for one in self.held)
+
+
+def reserved_words(found: StepMemory) -> str:
+    """What the allocator has from the device beside what is in use; empty on a CPU."""
+    if found.reserved_bytes is None:
+        return ""
+    free = max(0, found.reserved_bytes - found.peak_bytes)
+    fragmented = min(free, found.fragmented_bytes)
+    return (
+        f"{size(found.reserved_bytes)} are reserved from the device: {size(fragmented)} are free beside blocks that are "
+        f"in use (fragmentation), {size(free - fragmented)} are cached and free."
+    )
+
 
 class _Block(NamedTuple):
     """A row of `irscope.internals.allocations.facts_of`."""
@@ -113,13 +140,14 @@ class _Span(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """What is held at the peak: of before the step, or a block of it."""
+    """What is held at the peak: of before the step, or a block of it; and what of its segment is free."""
 
     bytes: int
     kind: str
     name: str
     why: str = ""
     block: _Block | None = None
+    free_beside: int = 0
 
 
 def step_memory(facts: Any, store: Store, report: Report) -> StepMemory:
@@ -132,15 +160,15 @@ def step_memory(facts: Any, store: Store, report: Report) -> StepMemory:
         held = {int(address): _Held(int(size), str(kind)[:100], bounded(str(name), 200), str(why)[:100])
                 for address, size, kind, name, why in facts["held"]}  # fmt: skip
         in_use, what = _number(facts["in_use"]), "step" if facts["what"] == "step" else "call"
+        segments = sorted({int(address): int(size) for address, size in facts.get("segments", ())}.items())
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise WrongFacts(f"the memory of a step: {error!r}") from error
     if any(not -1 <= span.around < at for at, span in enumerate(spans)):
         raise WrongFacts("the memory of a step: a span is around itself")
     if any(not -1 <= block.span < len(spans) or abs(block.bytes) > _MOST_BYTES for block in blocks):
         raise WrongFacts("the memory of a step: a block has no span")
-    return _Step(blocks, held, in_use if is_device else None, _Spans(spans), BufferPlaces(store, report)).memory(
-        what, is_device
-    )
+    step = _Step(blocks, held, in_use if is_device else None, _Spans(spans), BufferPlaces(store, report))
+    return step.memory(what, is_device, segments)
 
 
 def _block(row: Any) -> _Block:
@@ -183,8 +211,8 @@ class _Step:
                 peak, most = number, in_use
         return peak, most, curve
 
-    def memory(self, what: str, is_device: bool) -> StepMemory:
-        """The memory of the step."""
+    def memory(self, what: str, is_device: bool, segments: Sequence[tuple[int, int]]) -> StepMemory:
+        """The memory of the step; `segments` are those of the allocator, by address."""
         live = dict(self._held)
         for block in self._blocks[: self._peak + 1]:
             if block.bytes > 0:
@@ -192,14 +220,21 @@ class _Step:
             else:
                 live.pop(block.address, None)
         peak = self._blocks[self._peak] if self._peak >= 0 else None
-        rows = [self._row(one, peak) for one in live.values()]
+        freed = {block.address: block.time for block in reversed(self._blocks[self._peak + 1 :]) if block.bytes < 0}
+        curve = Curve(self._curve)
+        rows = []
+        for address, one in _with_free(live, segments).items():
+            row, modules, frames = self._row(one, peak)
+            first = curve.piece(one.block.time) if one.block is not None else 0
+            last = curve.piece(freed[address]) if address in freed else len(curve.points) - 1
+            rows.append((replace(row, first=first, last=last, free_beside=one.free_beside), modules, frames))
         if (unnamed := self._peak_bytes - sum(row.bytes for row, _, _ in rows)) > 0:
-            rows.append((HeldBlock(UNNAMED, "", unnamed), (), ()))
+            rows.append((HeldBlock(UNNAMED, "", unnamed, last=len(curve.points) - 1), (), ()))
         return StepMemory(
             what, is_device, self._begin, self._peak_bytes,
             peak.reserved if peak is not None and is_device else None,
             self._spans.where(peak.span) if peak is not None else "the begin of the step",
-            tuple(_largest([row for row, _, _ in rows])), tuple(_thinned(self._curve)),
+            tuple(_largest([row for row, _, _ in rows])), tuple(curve.points),
             _tree(((row, modules) for row, modules, _ in rows)), _tree(((row, frames) for row, _, frames in rows)),
         )  # fmt: skip
 
@@ -293,33 +328,54 @@ class _Spans:
         return name.removeprefix("Optimizer.step#") or self.kind(at)
 
 
+def _with_free(live: dict[int, _Held], segments: Sequence[tuple[int, int]]) -> dict[int, _Held]:
+    """The blocks with what is free beside them in their segments, divided among the blocks of each."""
+    starts = [address for address, _ in segments]
+    inside = defaultdict[int, list[int]](list)
+    for address in live:
+        number = bisect_right(starts, address) - 1
+        if number >= 0 and address < starts[number] + segments[number][1]:
+            inside[number].append(address)
+    for number, addresses in inside.items():
+        free = max(0, segments[number][1] - sum(live[address].bytes for address in addresses))
+        for at, address in enumerate(addresses):
+            live[address] = live[address]._replace(free_beside=free * (at + 1) // len(addresses) - free * at // len(addresses))  # fmt: skip
+    return live
+
+
 def _largest(rows: Sequence[HeldBlock]) -> Iterator[HeldBlock]:
     """The largest rows, those that Python holds under one name as one; what is left of each kind as one."""
     merged: dict[tuple[Any, ...], HeldBlock] = {}
     for row in rows:
-        key = (row.kind, row.name, row.module, row.file, row.line, row.stage, row.code_line, row.why)
+        key = (
+            row.kind,
+            row.name,
+            row.module,
+            row.file,
+            row.line,
+            row.stage,
+            row.code_line,
+            row.why,
+            row.first,
+            row.last,
+        )
         known = merged.get(key)
-        merged[key] = row if known is None else replace(known, bytes=known.bytes + row.bytes, count=known.count + 1)
+        merged[key] = row if known is None else _together(known, row)
     largest = sorted(merged.values(), key=lambda row: -row.bytes)
     yield from largest[:_MOST_ROWS]
-    rest, number = Counter[str](), Counter[str]()
+    rest: dict[str, HeldBlock] = {}
     for row in largest[_MOST_ROWS:]:
-        rest[row.kind] += row.bytes
-        number[row.kind] += row.count
-    for kind, size in rest.most_common():
-        yield HeldBlock(kind, "", size, count=number[kind])
+        known = rest.get(row.kind)
+        nameless = HeldBlock(row.kind, "", row.bytes, count=row.count, first=row.first, last=row.last, free_beside=row.free_beside)  # fmt: skip
+        rest[row.kind] = nameless if known is None else _together(known, nameless)
+    yield from sorted(rest.values(), key=lambda row: -row.bytes)
 
 
-def _thinned(curve: Sequence[tuple[int, int]]) -> Iterator[tuple[float, int]]:
-    """A curve with few points: the most bytes of each piece of time."""
-    start, end = curve[0][0], curve[-1][0]
-    pieces: dict[int, tuple[float, int]] = {}
-    for time, size in curve:
-        part = (time - start) / (end - start or 1)
-        piece = min(_MOST_POINTS - 1, int(part * _MOST_POINTS))
-        if piece not in pieces or size > pieces[piece][1]:
-            pieces[piece] = part, size
-    yield from (pieces[piece] for piece in sorted(pieces))
+def _together(one: HeldBlock, other: HeldBlock) -> HeldBlock:
+    return replace(
+        one, bytes=one.bytes + other.bytes, count=one.count + other.count, first=min(one.first, other.first),
+        last=max(one.last, other.last), free_beside=one.free_beside + other.free_beside,
+    )  # fmt: skip
 
 
 def _tree(rows: Iterator[tuple[HeldBlock, Path]]) -> PathTree:

@@ -86,9 +86,9 @@ class Profiling(Rounds):
         memory = [self._memory.hook()] if self._memory is not None else []
         return [*super().hooks(), kernel_profile.hook(), self._graphs.hook(), self._regions.hook(), *memory]
 
-    def _called(self, program: Program) -> None:
+    def _called(self, program: Program, arguments: Any) -> None:
         if self._memory is not None and not self._is_over:
-            self._memory.called(program)
+            self._memory.called(program, arguments)
 
     def look(self) -> None:
         """Warms the programs up while the run is still captured: a compile that these calls need is seen, too."""
@@ -150,7 +150,7 @@ class Profiling(Rounds):
             if self._memory.facts is None and not facts["why_not"]:
                 with modes(one):
                     _begin(one)
-                    self._memory.begin("call")
+                    self._memory.begin("call", (one.args, one.kwargs))
                     try:
                         _call(one, facts["backward"])
                         synchronize()

@@ -94,7 +94,7 @@ class Rounds:
             if not noted:
                 noted.append(True)
                 self._note(program, compiled, args, kwargs)
-            self._called(program)
+            self._called(program, (args, kwargs))
 
         if isinstance(compiled, sys.modules["torch"].nn.Module):
 
@@ -113,7 +113,7 @@ class Rounds:
 
         return called
 
-    def _called(self, program: Program) -> None:
+    def _called(self, program: Program, arguments: Any) -> None:
         """A program is being called, for those that see all calls."""
 
     def _note(self, program: Program, compiled: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -19,14 +19,23 @@ from irscope.internals.allocations import MemoryProfiler
 from irscope.internals.fake_run import is_the_scripts
 from irscope.internals.frames import report, user_locals
 from irscope.internals.hooks import Hook
-from irscope.internals.run_memory import is_parameter
-from irscope.profiling.step_memory import GRAPHS, HELD, VARIABLES, VIEW, WORKSPACE
+from irscope.internals.run_memory import CUBLAS_WORKSPACES, is_parameter
+from irscope.profiling.step_memory import (
+    BUFFERS,
+    FLOAT32,
+    GRAPHS,
+    HELD,
+    INPUTS,
+    PARAMETERS,
+    STATES,
+    VARIABLES,
+    VIEW,
+    WORKSPACE,
+)
 from irscope.protocol import CaptureGap
 
 _MOST_HELD, _MOST_ITEMS, _LONGEST_NAME = 20_000, 10_000, 200
 _OWN, OTHERS = "irscope's own", "other tensors"
-_WORKSPACES = (4096 * 8 * 1024, 4096 * 2 * 1024 + 16 * 8 * 1024)
-"""What PyTorch gives cuBLAS for each of its threads, in bytes: on Hopper and later, and before (CUDABlas.cpp of 2.11)."""
 Held = tuple[int, str, str, str]
 """A block: its bytes, what it is for, its name, and why it is larger or older than it need be (`step_memory.WHYS`)."""
 
@@ -52,13 +61,13 @@ class StepMemory:
         """What makes way for a profiler of the script's."""
         return self._profiler.hook()
 
-    def called(self, program: Program) -> None:
+    def called(self, program: Program, arguments: Any) -> None:
         """A compiled program is being called."""
-        self._guarded(self._called, program)
+        self._guarded(self._called, program, arguments)
 
-    def begin(self, what: str) -> None:
+    def begin(self, what: str, arguments: Any) -> None:
         """Notes what is held, and begins; `what` is ``step``, or ``call`` of a program after the script."""
-        self._guarded(self._begin, what)
+        self._guarded(self._begin, what, arguments)
 
     def end(self) -> None:
         """Ends what has begun; a step in which something was compiled is not kept."""
@@ -74,7 +83,7 @@ class StepMemory:
             with contextlib.suppress(Exception):  # the first error is what is told
                 self._profiler.give_up()
 
-    def _called(self, program: Program) -> None:
+    def _called(self, program: Program, arguments: Any) -> None:
         torch: Any = sys.modules["torch"]
         self._first = program if self._first is None else self._first
         if program is not self._first or self.facts is not None or torch.compiler.is_compiling():
@@ -84,15 +93,15 @@ class StepMemory:
         self._compiled_before = compiled
         self._calls += 1
         if self.facts is None and self._calls > 2 and compiled == before:
-            self._begin("step")
+            self._begin("step", arguments)
 
-    def _begin(self, what: str) -> None:
+    def _begin(self, what: str, arguments: Any) -> None:
         torch: Any = sys.modules["torch"]
         device = torch.cuda.is_initialized()
-        held, own = held_now(device, self._own(), self._freed)
+        held, own = held_now(device, self._own(), self._freed, arguments)
         self._begun = {
             "what": what, "call": self._calls, "is_device": device, "held": held,
-            "in_use": torch.cuda.memory_allocated() - own if device else None,
+            "in_use": torch.cuda.memory_allocated() - own if device else None, "segments": _segments(torch, device),
         }  # fmt: skip
         if not self._profiler.start():
             self._begun = {}
@@ -101,6 +110,7 @@ class StepMemory:
         if not self._profiler.is_running:
             return
         noted, freed = self._profiler.stop(), self._freed.blocks()
+        self._begun["segments"] += _segments(sys.modules["torch"], self._begun["is_device"])
         if not self._begun["is_device"]:  # the profiler sees only what it has seen being allocated
             noted["blocks"] = sorted([*noted["blocks"], *freed])
         if self._compiled() == self._compiled_before or self._begun["what"] != "step":
@@ -134,15 +144,25 @@ class Freed:
         return rows
 
 
-def held_now(device: bool, own: Iterable[Any], freed: Freed) -> tuple[list[list[Any]], int]:
+def _segments(torch: Any, device: bool) -> list[list[int]]:
+    """What the allocator of a GPU has from it, as ``[address, bytes]``."""
+    return [[each["address"], each["total_size"]] for each in torch.cuda.memory_snapshot()] if device else []
+
+
+def held_now(device: bool, own: Iterable[Any], freed: Freed, arguments: Any = ()) -> tuple[list[list[Any]], int]:
     """The blocks of the tensors that Python holds now, each once, as ``[address, bytes, what for, name, why]``: parameters
-    first, what no name is known for last.  And the bytes of irscope's `own` tensors, which are not among them."""
+    first, what no name is known for last.  And the bytes of irscope's `own` tensors, which are not among them.
+    `arguments` are those of a program that is called."""
     torch: Any = sys.modules["torch"]
     everything = gc.get_objects()
+    inputs = [each for each in torch.utils._pytree.tree_leaves(arguments) if isinstance(each, torch.Tensor)]
+    ids = {id(each) for each in inputs}
     modules = [each for each in everything if issubclass(type(each), torch.nn.Module)]
     steps = (
         *((tensor, _OWN, "") for tensor in own),
-        *_of_modules(modules), *_of_optimizers(torch, everything), *_of_variables(torch),
+        *_of_modules(modules), *_of_optimizers(torch, everything),
+        *((tensor, INPUTS if id(tensor) in ids else kind, name) for tensor, kind, name in _of_variables(torch)),
+        *((each, INPUTS, "") for each in inputs),
         *((each, OTHERS, "") for each in everything if issubclass(type(each), torch.Tensor)),
     )  # fmt: skip
     held: dict[int, Held] = {}
@@ -150,6 +170,8 @@ def held_now(device: bool, own: Iterable[Any], freed: Freed) -> tuple[list[list[
         if is_the_scripts(tensor) and tensor.is_cuda == device and (storage := storage_of(tensor)):
             address, size = storage
             why = VIEW if 2 * tensor.numel() * tensor.element_size() <= size else ""
+            if kind == STATES and tensor.dtype is torch.float32 and tensor.dim():
+                why = FLOAT32
             held.setdefault(address, (size, kind, name[:_LONGEST_NAME], GRAPHS if _has_graph(tensor, kind) else why))
             if not device:
                 freed.watch(tensor, address, size)
@@ -167,7 +189,7 @@ def _with_all_blocks(torch: Any, held: Mapping[int, Held]) -> dict[int, Held]:
         for block in segment["blocks"]:
             if block["state"] == "active_allocated":
                 size, address = int(block["size"]), int(block["address"])
-                unknown = 0, HELD if size not in _WORKSPACES else WORKSPACE, "", ""
+                unknown = 0, HELD if size not in CUBLAS_WORKSPACES else WORKSPACE, "", ""
                 _, kind, name, why = held.get(address, unknown)
                 found[address] = size, kind, name, why
     return found
@@ -194,11 +216,11 @@ def _of_modules(modules: list[Any]) -> Iterator[tuple[Any, str, str]]:
         if id(root) in inner:
             continue
         for name, parameter in root.named_parameters():
-            yield parameter, "parameters", name.replace("_orig_mod.", "")
+            yield parameter, PARAMETERS, name.replace("_orig_mod.", "")
             if parameter.grad is not None:
                 yield parameter.grad, "gradients", name.replace("_orig_mod.", "")
         for name, buffer in root.named_buffers():
-            yield buffer, "buffers of modules", name.replace("_orig_mod.", "")
+            yield buffer, BUFFERS, name.replace("_orig_mod.", "")
 
 
 def _of_optimizers(torch: Any, everything: list[Any]) -> Iterator[tuple[Any, str, str]]:
@@ -208,7 +230,7 @@ def _of_optimizers(torch: Any, everything: list[Any]) -> Iterator[tuple[Any, str
                 yield parameter.grad, "gradients", ""
             for name, value in list(state.items()) if isinstance(state, dict) else ():
                 if isinstance(value, torch.Tensor):
-                    yield value, "optimizer state", f"{type(optimizer).__name__}.{name}"
+                    yield value, STATES, f"{type(optimizer).__name__}.{name}"
 
 
 def _of_variables(torch: Any) -> Iterator[tuple[Any, str, str]]:

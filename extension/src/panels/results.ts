@@ -352,13 +352,13 @@ export interface Measured {
   reason: string;
 }
 
-/** A buffer of a memory plan, with its line in the document of the plan. */
+/** A buffer of a memory plan, or a block of a measured step, with its line in the document of the plan, or in one of its own. */
 export interface MemoryBuffer {
   name: string;
   bytes: number;
   dtype: string;
-  /** `returned` to the caller, `kept` for the backward, `temporary`; `borrowed`: a view, or the memory of an input, so that it counts as 0. */
-  category: "returned" | "kept" | "temporary" | "borrowed";
+  /** `returned` to the caller, `kept` for the backward, `temporary`; `borrowed`: a view, or the memory of an input, so that it counts as 0. The others are of a measured step. */
+  category: "returned" | "kept" | "temporary" | "borrowed" | "parameters" | "gradients" | "optimizer" | "inputs";
   /** `allocated`, `extern`, `reuse` or `view`. */
   how: string;
   /** The buffer whose memory it takes over or looks at. */
@@ -370,27 +370,33 @@ export interface MemoryBuffer {
   /** Path of the `nn.Module` that it is made in; empty if it is not known. */
   module: string;
   line: number;
+  uri: string;
+  /** The user's lines, where they are known without a look at the whole graph. */
+  places: Place[];
 }
 
-/** The memory of one schedule, step by step. */
+/** The memory of one schedule, step by step; or of a measured step, whose "steps" are points in time. */
 export interface MemoryPlan {
   stage: string;
   title: string;
   uri: string;
-  /** The kernel of each call. */
+  /** The kernel of each call, or how much of the measured step has passed. */
   steps: string[];
   /** Bytes that the graph's own buffers hold during each step. */
   live: number[];
   /** The step at which that is the most. */
   peak: number;
-  /** Bytes of what the caller gives, which the plan does not count. */
-  inputs: number;
+  /** In words: what the bytes do not count, or what they are. */
+  beside: string;
+  measured: boolean;
   buffers: MemoryBuffer[];
   /** What the buffers take, by module. */
   modules: MeasureTree;
+  /** Of a measured step the same by call frame; else empty. */
+  lines: MeasureTree;
 }
 
-/** The memory plans of a compile; `reason` says in words why there are none. */
+/** The measured step of a run, if there is one, and the memory plans of a compile; `reason` says in words why there are none. */
 export interface Memory {
   run: string;
   /** The name of the pipeline that the run's programs went through. */

@@ -110,6 +110,11 @@ def why_empty(report: Report, what: str, compile: Compile | None = None) -> str:
     return f"{subject} has no {what}: {why}. Run the whole pipeline to see it."
 
 
+def profiled_run(run: str, script: str, store: Store) -> str | None:
+    """The run itself if it was profiled, else the newest profiled one of its script; None if there is none."""
+    return run if store.profile(run) is not None else store.newest_profiled(script)
+
+
 def place_uri(uri_of: UriOf, file: str) -> str:
     """The URI of a file; empty if the file is not known."""
     return uri_of(file) if file else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from irscope_server.base.messages import Encoded
 from irscope_server.base.params import PanelRequest
 from irscope_server.base.results import Place
 from irscope_server.base.stage_uris import uri_of_stage
-from irscope_server.panels.answers import answer, place_uri
+from irscope_server.panels.answers import answer, place_uri, profiled_run
 from irscope_server.panels.trees import MeasureTree, tree_answer
 from irscope_server.stages.tree import UriOf
 
@@ -199,11 +200,7 @@ _NONE = "No run of this script was measured yet. Measure it with IRScope: Profil
 async def measured(context: ReadContext, params: MeasuredParams) -> Encoded:
     """Raises LookupError for an unknown run."""
     report = await context.archive.report(params.run)
-
-    def find(store: Store) -> str | None:
-        return params.run if store.profile(params.run) is not None else store.newest_profiled(report.script)
-
-    profiled = await context.archive.ask(find)
+    profiled = await context.archive.ask(functools.partial(profiled_run, params.run, report.script))
 
     def read(store: Store, report: Report) -> MeasuredResult:
         found = stored_profile(store, profiled) if profiled is not None else None

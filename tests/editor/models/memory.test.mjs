@@ -56,6 +56,17 @@ describe("the model of memory plans", () => {
     assert.deepEqual([at.count, at.largest.length, at.rest], [203, 200, { count: 3, bytes: 6 }]);
   });
 
+  it("of a measured step shows what is not held at the peak, too, and where it is", () => {
+    const step = { ...PLAN, measured: true, steps: ["0 %", "50 %", "100 %"], live: [400, 350, 300] };
+    assert.deepEqual(memory.liveBy(step).get("others"), [300, 0, 0]);
+    assert.deepEqual(
+      memory.legendOf(step).map((/** @type {any} */ { category }) => category),
+      ["kept", "returned", "temporary", "others"],
+    );
+    assert.equal(memory.spoken(step, memory.atStep(step, 1)), "At 50 % of the step, 350 B");
+    assert.equal(memory.legendOf(PLAN).length, 3, "a plan has no others");
+  });
+
   it("keys of a slider", () => {
     const keys = ["ArrowRight", "ArrowDown", "PageUp", "Home", "End", "a"];
     assert.deepEqual(

@@ -3,7 +3,7 @@
 import { h, s } from "../dom";
 import type { MemoryPlan } from "../results";
 import * as units from "../../units";
-import { areaPaths, CATEGORIES, spoken, stepAt, type AtStep } from "./model";
+import { areaPaths, legendOf, spoken, stepAt, type AtStep } from "./model";
 
 export class Chart {
   readonly element: HTMLElement;
@@ -24,7 +24,7 @@ export class Chart {
         class: "chart",
         tabindex: 0,
         role: "slider",
-        "aria-label": "Step of the schedule",
+        "aria-label": plan.measured ? "Time in the measured step" : "Step of the schedule",
         "aria-valuemin": 1,
         "aria-valuemax": steps,
         "aria-orientation": "horizontal",
@@ -34,7 +34,7 @@ export class Chart {
       this.mark,
     );
     this.listen();
-    this.element = h("div", { class: "chart-side" }, this.slider, axis());
+    this.element = h("div", { class: "chart-side" }, this.slider, axis(plan));
   }
 
   /** Marks a step. */
@@ -81,15 +81,16 @@ function areas(plan: MemoryPlan): SVGSVGElement {
   return svg;
 }
 
-function axis(): HTMLElement {
-  const legend = CATEGORIES.map(({ category, title, hint }) =>
+function axis(plan: MemoryPlan): HTMLElement {
+  const [begin, end] = plan.measured ? ["begin", "end"] : ["first call", "last call"];
+  const legend = legendOf(plan).map(({ category, title, hint }) =>
     h("span", { class: `key ${category}`, title: hint }, title),
   );
   return h(
     "div",
     { class: "axis", "aria-hidden": true },
-    h("span", {}, "first call"),
+    h("span", {}, begin),
     h("span", { class: "legend" }, ...legend),
-    h("span", {}, "last call"),
+    h("span", {}, end),
   );
 }

@@ -8,6 +8,10 @@ import { visible } from "../visible";
 export type Category = MemoryBuffer["category"];
 
 export const CATEGORIES: { category: Category; title: string; hint: string }[] = [
+  { category: "parameters", title: "parameters", hint: "Parameters and buffers of modules" },
+  { category: "optimizer", title: "optimizer state", hint: "What the optimizer keeps from step to step" },
+  { category: "inputs", title: "inputs, variables", hint: "What the script's variables hold" },
+  { category: "gradients", title: "gradients", hint: "Of parameters, and what the backward returns" },
   { category: "kept", title: "kept for the backward", hint: "Returned by the forward for its backward alone" },
   { category: "returned", title: "returned", hint: "What the caller gets" },
   { category: "temporary", title: "temporary", hint: "Freed before the end" },
@@ -20,10 +24,20 @@ export function categoryTitle({ category }: MemoryBuffer): string {
   return CATEGORIES.find((each) => each.category === category)?.title ?? category;
 }
 
+/** What a measured step holds at other times than its peak. */
+const OTHERS = { category: "others", title: "not held at the peak", hint: "Freed before the peak, or made after it" } as const; // prettier-ignore
+
+/** The categories that hold something at some step, from the bottom up. */
+export function legendOf(plan: MemoryPlan): { category: Category | "others"; title: string; hint: string }[] {
+  const by = liveBy(plan);
+  return [...CATEGORIES, OTHERS].filter(({ category }) => by.get(category)?.some((bytes) => bytes > 0));
+}
+
 /** Bytes at each step, by category. */
-export function liveBy(plan: MemoryPlan): Map<Category, number[]> {
-  const found = new Map<Category, number[]>();
-  for (const { category } of CATEGORIES) {
+export function liveBy(plan: MemoryPlan): Map<Category | "others", number[]> {
+  const found = new Map<Category | "others", number[]>();
+  const there = new Set(plan.buffers.map(({ category }) => category));
+  for (const { category } of CATEGORIES.filter((each) => there.has(each.category))) {
     const change = new Array<number>(plan.steps.length + 1).fill(0);
     for (const buffer of plan.buffers) {
       if (buffer.category === category) {
@@ -38,11 +52,21 @@ export function liveBy(plan: MemoryPlan): Map<Category, number[]> {
       change.slice(0, plan.steps.length).map((by) => (sum += by)),
     );
   }
+  if (plan.measured) {
+    const held = [...found.values()];
+    const others = plan.live.map((live, step) =>
+      Math.max(
+        0,
+        held.reduce((left, by) => left - (by[step] ?? 0), live),
+      ),
+    );
+    found.set(OTHERS.category, others);
+  }
   return found;
 }
 
 /** The step areas of the categories, stacked from the bottom up, as SVG paths in a picture of 1000 × 1000 units. */
-export function areaPaths(plan: MemoryPlan): { category: Category; path: string }[] {
+export function areaPaths(plan: MemoryPlan): { category: Category | "others"; path: string }[] {
   const most = Math.max(1, ...plan.live);
   const steps = Math.max(1, plan.steps.length);
   const y = (bytes: number): string => (1000 - (1000 * bytes) / most).toFixed(1);
@@ -102,8 +126,14 @@ export function placesOf({ stage }: MemoryPlan, known: MemoryPlaces | undefined)
 }
 
 /** What a screen reader says of a step. */
-export function spoken(plan: MemoryPlan, { step, kernel, live }: AtStep): string {
-  return visible(`Call ${step + 1} of ${plan.steps.length}, ${kernel}, ${units.size(live)}`);
+export function spoken(plan: MemoryPlan, at: AtStep): string {
+  const { kernel, live } = at;
+  return visible([titleOf(plan, at), ...(plan.measured ? [] : [kernel]), units.size(live)].join(", "));
+}
+
+/** Where a step of the schedule, or of the measured time, is. */
+export function titleOf(plan: MemoryPlan, { step, kernel }: AtStep): string {
+  return plan.measured ? `At ${kernel} of the step` : `Call ${step + 1} of ${plan.steps.length}`;
 }
 
 /** The step that a key of a slider leads to; undefined for other keys. */

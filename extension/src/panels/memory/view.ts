@@ -9,11 +9,14 @@ import { Loader, notice, placeLink, runButton, type Surroundings, type View } fr
 import * as units from "../../units";
 import type { Place } from "../../protocol";
 import { Chart } from "./chart";
-import { atStep, categoryTitle, placesOf, type AtStep, type PlacesByBuffer } from "./model";
+import { atStep, categoryTitle, placesOf, titleOf, type AtStep, type PlacesByBuffer } from "./model";
+
+const PARTS = ["Chart", "Modules", "Lines"] as const;
+type Part = (typeof PARTS)[number];
 
 interface Remembered {
   memoryPlan?: number;
-  memoryModules?: boolean;
+  memoryPart?: Part;
 }
 
 export function create(surroundings: Surroundings): View {
@@ -29,8 +32,11 @@ class MemoryView implements View {
     role: "region",
     "aria-label": "Buffers at the chosen step",
   });
-  private readonly modules = new TreeView({ title: "Memory by module", noun: ["module", "modules"] });
-  private showsModules = bridge.recall<Remembered>().memoryModules ?? false;
+  private readonly trees = {
+    Modules: new TreeView({ title: "Memory by module", noun: ["module", "modules"] }),
+    Lines: new TreeView({ title: "Memory by line", noun: ["line", "lines"] }),
+  };
+  private part: Part = bridge.recall<Remembered>().memoryPart ?? "Chart";
   private subject: Subject | undefined;
   private data: Memory | undefined;
   private which = bridge.recall<Remembered>().memoryPlan ?? 0;
@@ -99,10 +105,13 @@ class MemoryView implements View {
       this.body.replaceChildren(notice("This graph calls no kernel.", "It allocates nothing."));
       return;
     }
-    this.modules.take(plan.modules, { title: "% of Peak", whole: plan.modules.rows[0]?.whole[0] ?? 0 });
-    if (this.showsModules) {
-      this.body.replaceChildren(this.modules.element);
-      this.modules.draw();
+    const part = partsOf(plan).includes(this.part) ? this.part : "Chart";
+    this.body.classList.toggle("with-chart", part === "Chart");
+    if (part !== "Chart") {
+      const tree = part === "Modules" ? plan.modules : plan.lines;
+      this.trees[part].take(tree, { title: "% of Peak", whole: tree.rows[0]?.whole[0] ?? 0 });
+      this.body.replaceChildren(this.trees[part].element);
+      this.trees[part].draw();
       return;
     }
     this.chart = new Chart(plan, (step) => this.choose(plan, step));
@@ -132,7 +141,7 @@ class MemoryView implements View {
       { class: "segmented", role: "group", "aria-label": "Memory plan" },
       ...plans.map((one, index) =>
         button(
-          /backward/i.test(one.title) ? "Backward" : "Forward",
+          one.measured ? "Measured Step" : /backward/i.test(one.title) ? "Backward" : "Forward",
           () => {
             this.which = index;
             bridge.remember<Remembered>({ memoryPlan: index });
@@ -152,32 +161,26 @@ class MemoryView implements View {
         {},
         "peak ",
         h("strong", {}, units.size(plan.live[plan.peak] ?? 0)),
-        h("span", { class: "dim" }, ` beside ${units.size(plan.inputs)} of inputs`),
+        h("span", { class: "dim" }, ` ${plan.beside}`),
       ),
-      ...(this.showsModules
-        ? []
-        : [
-            button("Go to Peak", () => {
-              this.choose(plan, plan.peak);
-              this.chart?.slider.focus();
-            }),
-          ]),
-      ...(plan.modules.rows.length > 1 ? [this.modulesButton()] : []),
-      button("Open Plan", () => bridge.open({ uri: plan.uri, line: 0 })),
+      button("Go to Peak", () => {
+        this.part = "Chart";
+        this.draw();
+        this.chart?.slider.focus();
+      }),
+      ...(plan.uri === "" ? [] : [button("Open Plan", () => bridge.open({ uri: plan.uri, line: 0 }))]),
+      h("span", { class: "parts" }, ...partsOf(plan).map((part) => this.partButton(part))),
     ];
   }
 
-  private modulesButton(): HTMLElement {
-    const switchOver = (): void => {
-      this.showsModules = !this.showsModules;
-      bridge.remember<Remembered>({ memoryModules: this.showsModules });
+  private partButton(part: Part): HTMLElement {
+    const choose = (): void => {
+      this.part = part;
+      bridge.remember<Remembered>({ memoryPart: part });
       this.draw();
-      this.toolbar.querySelector<HTMLElement>(".by-module")?.focus();
+      this.toolbar.querySelector<HTMLElement>(`[data-part="${part}"]`)?.focus();
     };
-    return button(this.showsModules ? "Chart" : "Modules", switchOver, {
-      class: "by-module",
-      title: this.showsModules ? "Show the memory over the schedule" : "Show what the buffers of each module take",
-    });
+    return button(part, choose, { class: "toggle", "data-part": part, "aria-pressed": this.part === part });
   }
 
   private choose(plan: MemoryPlan, wanted: number): void {
@@ -185,12 +188,25 @@ class MemoryView implements View {
     this.step = at.step;
     this.chart?.show(at);
     this.holders.replaceChildren(
-      h("h2", {}, `Call ${at.step + 1} of ${plan.steps.length}`, at.isPeak && h("span", { class: "chip" }, "peak")),
-      h("p", { class: "dim kernel", title: at.kernel }, at.kernel),
-      h("p", {}, h("strong", {}, units.size(at.live)), ` in ${units.count(at.count, "buffer")}`),
+      h("h2", {}, titleOf(plan, at), at.isPeak && h("span", { class: "chip" }, "peak")),
+      ...(plan.measured ? [] : [h("p", { class: "dim kernel", title: at.kernel }, at.kernel)]),
+      h("p", {}, h("strong", {}, units.size(at.live)), heldWords(plan, at)),
       table(plan, at, placesOf(plan, this.places)),
     );
   }
+}
+
+/** A plan has its modules, a measured step the calls that lead to each line, too. */
+function partsOf({ modules, lines }: MemoryPlan): Part[] {
+  const has = { Chart: true, Modules: modules.rows.length > 1, Lines: lines.rows.length > 1 };
+  return PARTS.filter((part) => has[part]);
+}
+
+/** Of a measured step only what is held at its peak has a row. */
+function heldWords({ measured }: MemoryPlan, { live, count, largest, rest }: AtStep): string {
+  const others = live - rest.bytes - largest.reduce((sum, { bytes }) => sum + bytes, 0);
+  const more = measured && others > 0 ? `, and ${units.size(others)} that are not held at the peak` : "";
+  return ` in ${units.count(count, measured ? "row" : "buffer")}${more}`;
 }
 
 function table(plan: MemoryPlan, { largest, rest, live }: AtStep, places: PlacesByBuffer): HTMLElement {
@@ -206,7 +222,7 @@ function table(plan: MemoryPlan, { largest, rest, live }: AtStep, places: Places
     h(
       "tbody",
       {},
-      ...largest.map((buffer) => row(plan, buffer, live, places.get(buffer.name) ?? [])),
+      ...largest.map((buffer) => row(plan, buffer, live, places.get(buffer.name) ?? buffer.places)),
       rest.count > 0 && h("tr", {}, h("td", { class: "dim", colspan: titles.length }, more)),
     ),
   );
@@ -214,6 +230,8 @@ function table(plan: MemoryPlan, { largest, rest, live }: AtStep, places: Places
 
 function row(plan: MemoryPlan, buffer: MemoryBuffer, live: number, places: Place[]): HTMLElement {
   const category = categoryTitle(buffer);
+  const uri = buffer.uri === "" ? plan.uri : buffer.uri;
+  const made = `${buffer.dtype}, calls ${buffer.first + 1} to ${buffer.last + 1}, made by ${buffer.module || buffer.kernel}`;
   return h(
     "tr",
     {},
@@ -226,10 +244,12 @@ function row(plan: MemoryPlan, buffer: MemoryBuffer, live: number, places: Place
         role: "img",
         "aria-label": category,
       }),
-      button(buffer.name, () => bridge.open({ uri: plan.uri, line: buffer.line }), {
-        class: "link code",
-        title: `${buffer.dtype}, calls ${buffer.first + 1} to ${buffer.last + 1}, made by ${buffer.module || buffer.kernel}`,
-      }),
+      uri === ""
+        ? h("code", {}, buffer.name)
+        : button(buffer.name, () => bridge.open({ uri, line: buffer.line }), {
+            class: "link code",
+            title: plan.measured ? `Open the output code that allocates it` : made,
+          }),
       buffer.how === "reuse" &&
         h("span", { class: "dim", title: `Reuses the memory of ${buffer.of}` }, ` ↺ ${buffer.of}`),
     ),
@@ -238,7 +258,11 @@ function row(plan: MemoryPlan, buffer: MemoryBuffer, live: number, places: Place
     h(
       "td",
       { class: "made", title: [buffer.module, buffer.kernel].filter((text) => text !== "").join("\n") },
-      h("bdi", {}, buffer.module === "" ? buffer.kernel : buffer.module),
+      h(
+        "bdi",
+        {},
+        plan.measured ? [buffer.kernel, buffer.module].filter(Boolean).join(", ") : buffer.module || buffer.kernel,
+      ),
     ),
     h("td", { class: "lines" }, ...places.slice(0, 2).map((place) => placeLink(place))),
   );
