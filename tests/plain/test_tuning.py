@@ -1,214 +1,189 @@
-"""What is chosen by timing: how it is told, and how it is chosen again where the device is not."""
+"""What `irscope tune` decides: noise, payback, what each candidate makes of a text, and what goes together."""
 
 from __future__ import annotations
 
-import math
-import sys
-import types
-from collections.abc import Iterator
+import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
-from facts import a_compile, a_stage
-from irscope.driver.targets import configs_of, tuned_of
-from irscope.internals.frames import report_to
-from irscope.internals.tuning_hooks import choose_again, name_of_option, template_key
-from irscope.pipeline_captures.inductor.autotuning import operator_data, stage_text
-from irscope.pipeline_captures.inductor.tuning import choices_of
-from irscope.protocol import CaptureGap, Choices, Lane
-from irscope.store.store import Store
-from irscope.targets.catalogue import catalogue
-from irscope.targets.tiles import Product, Tile, estimate
+from irscope.driver.driver import RunSpec
+from irscope.driver.rounds import Measured
+from irscope.driver.trials.proving import Status
+from irscope.driver.tuning.candidates import CANDIDATES, Facts, candidates_for
+from irscope.driver.tuning.deciding import gain_of, payback
+from irscope.driver.tuning.tuning import FIXES, Row, Tuned, _facts, _order, _Tuning
+from irscope.protocol import Outcome, OutcomeKind, Report
 
-LIBRARY, TEMPLATE = "mm", "triton_mm BLOCK_M=64"
-MM = {
-    "decision": "template", "operator": "mm", "node": "mm_1", "key": "mm [8]", "chosen": 0,
-    "choices": [
-        {"name": "triton_mm_4", "description": "BLOCK_M=64", "seconds": 2e-5, "why_not": ""},
-        {"name": LIBRARY, "description": "", "seconds": 3e-5, "why_not": ""},
-        {"name": "triton_mm_5", "description": "BLOCK_M=128", "seconds": None, "why_not": "OutOfResources: shared memory"},
-    ],
-}  # fmt: skip
-PADDED = {
-    "decision": "padding", "operator": "mm", "node": "", "key": "(7, 7)", "chosen": 1,
-    "choices": [{"name": "as it is", "seconds": None, "why_not": "cached"}, {"name": "padded", "seconds": None, "why_not": ""}],
-}  # fmt: skip
-OLD = {
-    "kind": "template", "op": "mm", "node": "mm_1", "key": "mm [16]", "chosen": 1,
-    "options": [{"name": LIBRARY, "seconds": 3e-5, "why": ""}, {"name": TEMPLATE, "seconds": 2e-5, "why": ""}],
-}  # fmt: skip
+_SCRIPT = """\
+import torch
+
+model = Model()
+optimizer = torch.optim.Adam(model.parameters())
+model = torch.compile(model, dynamic=True)
+"""
+_REPORT = Report(1, "", "", None, Outcome(OutcomeKind.COMPLETED, 0, "", 0.0), (), (), (), ())
+_ALL = Facts("cuda", grad=True, convolutions=True, blocks=("encoder.layers",), compiled_again=True)
 
 
-def a_run(store: Store, device: str, *choices: Any) -> None:
-    run = store.create_run("/s.py", [], Lane.DEEP, "digest")
-    store.put_facts(run, {"device": device})
-    store.put_compile(run, a_compile())
-    store.put_stage(run, "0/0", a_stage("autotuning"), "text", 1, {"operators": list(choices)})
+def _text(name: str, text: str = _SCRIPT, facts: Facts = _ALL) -> str:
+    return next(one for one in CANDIDATES if one.name == name).text(text, facts)
 
 
-def test_the_newest_run_on_the_device_decides(tmp_path: Path) -> None:
-    with Store(str(tmp_path / "runs.db")) as store:
-        a_run(store, "H100", MM, PADDED)
-        a_run(store, "H100", {**PADDED, "chosen": 0})
-        a_run(store, "A100", {**PADDED, "chosen": 1, "key": "other"})
-        found = choices_of(store, ("H100",))
-        assert found is not None
-        assert found.padding("(7, 7)") is False and found.padding("other") is None
-        assert found.template("mm [8]") == {LIBRARY: 3e-5, TEMPLATE: 2e-5, "triton_mm BLOCK_M=128": None}
-        assert choices_of(store, ("L4",)) is None
+# --- noise and payback --------------------------------------------------------------------------------------------------
 
 
-def test_what_an_older_version_kept_is_chosen_too(tmp_path: Path) -> None:
-    with Store(str(tmp_path / "runs.db")) as store:
-        a_run(store, "H100", MM)
-        run = store.create_run("/s.py", [], Lane.DEEP, "digest")
-        store.put_facts(run, {"device": "H100"})
-        store.put_compile(run, a_compile())
-        padding = {"kind": "padding", "op": "mm", "node": "", "key": "(3, 3)", "chosen": 1, "options": []}
-        store.put_stage(run, "0/0", a_stage("timed-choices"), "text", 1, {"choices": [OLD, padding]})
-        found = choices_of(store, ("H100",))
-        assert found is not None
-        assert found.template("mm [16]") == {LIBRARY: 3e-5, TEMPLATE: 2e-5} and found.padding("(3, 3)") is True
-        assert found.template("mm [8]") is not None
+def test_a_gain_above_the_noise_is_faster() -> None:
+    before = [1.0 + 0.01 * (n % 3) for n in range(18)]
+    gain = gain_of(before, [0.8 * each for each in before])
+    assert gain is not None
+    assert gain.is_faster
+    assert gain.parts[0] == pytest.approx(0.2, abs=0.01)
+
+
+def test_a_loss_above_the_noise_is_clear_and_not_faster() -> None:
+    gain = gain_of([1.0] * 18, [1.3] * 18)
+    assert gain is not None
+    assert gain.is_clear
+    assert not gain.is_faster
+
+
+def test_a_gain_below_the_difference_of_two_processes_is_noise() -> None:
+    gain = gain_of([1.0] * 18, [0.98] * 18)
+    assert gain is not None
+    assert not gain.is_clear
+
+
+def test_rounds_that_overlap_are_noise() -> None:
+    before = [1.0, 1.6, 0.9, 1.5, 1.1, 1.4] * 3
+    gain = gain_of(before, [each - 0.05 for each in reversed(before)])
+    assert gain is not None
+    assert not gain.is_clear
+
+
+def test_quartiles_on_both_sides_of_zero_are_noise() -> None:
+    """The groups of rounds differ, and yet a third of the pairs say the opposite."""
+    before, after = [1.0, 1.0, 1.0] * 6, [0.9, 0.9, 1.5] * 6
+    gain = gain_of(before, after)
+    assert gain is not None
+    assert gain.saved.low < 0 < gain.saved.high
+    assert not gain.is_clear
+
+
+def test_too_few_rounds_say_nothing() -> None:
+    assert gain_of([1.0] * 5, [0.5] * 5) is None
+
+
+def test_rounds_without_a_partner_do_not_count() -> None:
+    gain = gain_of([1.0] * 18, [0.5] * 12)
+    assert gain is not None
+    assert gain.before.calls == 12
+
+
+def test_compile_time_is_paid_back_by_steps() -> None:
+    assert payback(10.0, 12.0, 0.3) == 7
+    assert payback(10.0, 9.0, 0.3) == 0
+    assert payback(10.0, 12.0, -0.3) is None
+
+
+# --- texts --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "choice",
+    ("name", "line"),
     [
-        None,
-        7,
-        {},
-        {**PADDED, "chosen": "1"},
-        {**PADDED, "choices": 3},
-        {**MM, "choices": [{"name": 1}]},
-        {"decision": []},
+        ("dynamic=False", "model = torch.compile(model, dynamic=False)"),
+        ("disable=True", "model = torch.compile(model, dynamic=True, disable=True)"),
+        ("mode=reduce-overhead", 'model = torch.compile(model, dynamic=True, mode="reduce-overhead")'),
+        ("compile each block", "for block in model.encoder.layers:\n    block.compile(dynamic=True)\n"),
+        ("channels_last", "model = model.to(memory_format=torch.channels_last)\nmodel = torch.compile("),
+        ("compile the optimizer's step", "optimizer.step = torch.compile(optimizer.step)\n"),
+        ("freezing", "torch._inductor.config.freezing = True\n"),
+        ("float32 matmul precision high", 'torch.set_float32_matmul_precision("high")\n'),
     ],
 )
-def test_what_is_no_choice_is_left_out(tmp_path: Path, choice: Any) -> None:
-    with Store(str(tmp_path / "runs.db")) as store:
-        a_run(store, "H100", choice)
-        assert choices_of(store, ("H100",)) == Choices({}, {})
+def test_candidates_change_the_text_where_it_compiles(name: str, line: str) -> None:
+    changed = _text(name)
+    assert line in changed
+    compile(changed, "changed", "exec")
 
 
-class Unknown(Choices):
-    """What was chosen, and no model of the device."""
-
-    def estimate(self, sizes: tuple[int, ...], dtype: str, itemsize: int, options: dict[str, str]) -> float | None:
-        return None
-
-    def number(self, name: str) -> int | None:
-        return None
+def test_blocks_of_a_module_with_another_name_keep_that_name() -> None:
+    text = "import torch\nfast = torch.compile(net)\n"
+    assert _text("compile each block", text).endswith("    block.compile()\nfast = net\n")
 
 
-class Estimated(Choices):
-    """Knows nothing; larger blocks take less time, and the second choice of ``bmm`` is wanted."""
-
-    def estimate(self, sizes: tuple[int, ...], dtype: str, itemsize: int, options: dict[str, str]) -> float | None:
-        assert (sizes, dtype, itemsize) == ((1, 256, 128, 512), "bfloat16", 2)
-        return 1.0 / int(options["BLOCK_M"])
-
-    def number(self, name: str) -> int | None:
-        return 2 if name == "bmm" else None
+def test_what_the_script_has_already_is_no_candidate() -> None:
+    assert _text("dynamic=True") == ""
+    assert _text("float32 matmul precision high", f'{_SCRIPT}torch.set_float32_matmul_precision("high")\n') == ""
 
 
-class Option:
-    def __init__(self, name: str, description: str = "") -> None:
-        self.name, self.description = name, description
+@pytest.mark.parametrize("text", ["print(1)\n", "import torch\nf = torch.compile(**options)\n", "def f(:\n"])
+def test_a_text_that_cannot_be_changed_gives_no_candidate(text: str) -> None:
+    assert _text("dynamic=False", text) == ""
+
+
+def test_candidates_are_for_the_scripts_in_which_they_can_pay() -> None:
+    names = {one.name for one in candidates_for(Facts())}
+    assert "freezing" in names
+    assert not names & {"channels_last", "compile each block", "mode=reduce-overhead", "compile the optimizer's step"}
+
+
+# --- rows ---------------------------------------------------------------------------------------------------------------
+
+
+def _row(name: str, after: float, status: Status | None = Status.VERIFIED, **more: object) -> Row:
+    return Row(name, name, {}, gain=gain_of([1.0] * 18, [after] * 18), status=status, **more)  # type: ignore[arg-type]
+
+
+def test_the_best_is_first_and_what_does_not_pay_is_last() -> None:
+    rows = [_row("slow", 1.4, None), _row("some", 0.9), _row("wrong", 0.2, Status.DISPROVEN), _row("most", 0.5)]
+    assert [row.name for row in sorted(rows, key=_order)] == ["most", "some", "wrong", "slow"]
 
 
 @pytest.fixture
-def inductor(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """Stand-ins for the modules of Inductor that time something."""
-    modules = {
-        "select_algorithm": types.SimpleNamespace(AlgorithmSelectorCache=type("Cache", (), {"do_autotuning": 0, "make_precompile_fn": 0})),
-        "fx_passes.pad_mm": types.SimpleNamespace(get_cached_should_pad=None),
-        "ir": types.SimpleNamespace(MultiTemplateBuffer=type("Buffer", (), {"swap_as_triton_caller": 0})),
-        "scheduler": types.SimpleNamespace(Scheduler=type("S", (), {"benchmark_fused_nodes": 0, "benchmark_codegened_module": 0})),
-    }  # fmt: skip
-    for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, f"torch._inductor.{name}", module)
-    yield modules
+def tuning(tmp_path: Path) -> _Tuning:
+    script = tmp_path / "script.py"
+    script.write_text(_SCRIPT)
+    answer = Tuned(facts=_ALL)
+    made = _Tuning(RunSpec(str(script)), 10.0, lambda what: None, threading.Event(), answer, str(tmp_path), ())
+    answer.rows = made._singles()
+    return made
 
 
-def test_what_is_known_is_chosen_again_and_the_rest_is_open(inductor: dict[str, Any]) -> None:
-    open_choices: list[str] = []
-    options = [Option("mm"), Option("triton_mm_7", "BLOCK_M=64"), Option("triton_mm_8", "BLOCK_M=32")]
-    assert [name_of_option(one) for one in options] == ["mm", "triton_mm BLOCK_M=64", "triton_mm BLOCK_M=32"]
-    known = Unknown({template_key("mm", "[8]"): {LIBRARY: 1e-5, TEMPLATE: 2e-5}}, {"(7, 7)": True})
-    choose_again(known, lambda one: one.name.startswith("triton"), open_choices)
-    choose = inductor["select_algorithm"].AlgorithmSelectorCache().do_autotuning
-    times = choose("mm", [], None, None, "[8]", options)
-    assert [times[one] for one in options] == [pytest.approx(0.01), pytest.approx(0.02), math.inf]
-    assert open_choices == []
-    gaps: list[CaptureGap] = []
-    undo = report_to(gaps.append)
-    unknown = choose("mm", [], None, None, "[9]", options)
-    undo()
-    assert [gap.what for gap in gaps] == ["estimates of the choices for mm"]  # there are no sizes to estimate with
-    assert min(unknown, key=unknown.__getitem__) is options[1]
-    pads = inductor["fx_passes.pad_mm"].get_cached_should_pad
-    assert (pads("(7, 7)"), pads("(9, 9)")) == (True, False)
-    assert open_choices == ["one of 3 templates for mm", "whether to pad a matrix"]
+def _single(tuning: _Tuning, name: str) -> Row:
+    return next(row for row in tuning._answer.rows if row.name == name)
 
 
-def test_without_a_clock_the_least_estimate_is_taken_and_all_choices_are_reported(
-    inductor: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes = types.SimpleNamespace(optimization_hint=int)
-    graph = types.SimpleNamespace(sizevars=sizes, current_node=None)
-    virtualized = types.SimpleNamespace(V=types.SimpleNamespace(graph=graph))
-    monkeypatch.setitem(sys.modules, "torch._inductor.virtualized", virtualized)
-    reported: list[Any] = []
-    cache = inductor["select_algorithm"].AlgorithmSelectorCache
-    cache.do_autotuning = lambda *_: None
-    cache.do_autotuning.report = reported.append
-    options = [
-        Option("mm"),
-        Option("triton_mm_7", "BLOCK_M=64, EVEN_K=True"),
-        Option("triton_mm_8", "BLOCK_M=128, EVEN_K=True"),
-    ]
-    choose_again(Estimated({}, {}), lambda one: one.name.startswith("triton"), [])
-    dtype = type("bfloat16", (), {"itemsize": 2, "__str__": lambda _: "torch.bfloat16"})()
-    matrix = types.SimpleNamespace(get_size=lambda: [256, 512], get_dtype=lambda: dtype)
-    layout = types.SimpleNamespace(size=[256, 128])
-    for name, first in (("mm", options[2]), ("bmm", options[1])):
-        times = cache().do_autotuning(name, [matrix, matrix], layout, None, "[9]", options)
-        assert min(times, key=times.__getitem__) is first
-    least, wanted = reported
-    assert [(one.name, one.estimate) for one in least.choices] == [
-        ("triton_mm_8", 1 / 128),
-        ("triton_mm_7", 1 / 64),
-        ("mm", None),
-    ]
-    assert (least.chosen, least.why, wanted.chosen, wanted.why) == (0, "the least estimate", 1, "--config 2")
-    data = operator_data(wanted)
-    assert data["chosen"] == 1 and stage_text([data]).split("\n")[:3] == [
-        "bmm(bfloat16[256, 512], bfloat16[256, 512]): 3 choices, not timed; number 2 is taken: --config 2",
-        "    1  triton_mm_8   ~7.81 ms  BLOCK_M=128", "    2  triton_mm_7   ~15.6 ms  BLOCK_M=64",
-    ]  # fmt: skip
+def test_two_changes_of_one_text_are_one_change(tuning: _Tuning) -> None:
+    both = tuning._together(_single(tuning, "dynamic=False"), _single(tuning, "compile the optimizer's step"))
+    assert both is not None
+    (text,) = both.texts.values()
+    assert "dynamic=False" in text
+    assert "optimizer.step = torch.compile(optimizer.step)" in text
+    again = tuning._together(both, _single(tuning, "channels_last"))
+    assert again is not None
+    assert len(again.parts) == 3
 
 
-def test_an_estimate_prefers_blocks_that_fit_the_device() -> None:
-    h100, product = catalogue().named("h100"), Product(1, 4096, 4096, 4096, "bfloat16", 2)
-    large, small = estimate(h100, product, Tile(128, 128, 64, 4, 3)), estimate(h100, product, Tile(32, 32, 16, 2, 1))
-    assert large and small and 2 * 4096**3 / 989e12 < large < small / 5
-    assert estimate(h100, product, Tile(128, 128, 128, 8, 4)) is None  # 256 KiB of shared memory
-    few = Product(1, 64, 64, 8192, "bfloat16", 2)
-    assert (estimate(h100, few, Tile(64, 64, 64, 4, 5)) or 0) < (estimate(h100, few, Tile(64, 64, 64, 4, 2)) or 0)
+def test_changes_that_exclude_each_other_are_not_combined(tuning: _Tuning) -> None:
+    first = _single(tuning, "mode=reduce-overhead")
+    assert tuning._together(first, _single(tuning, "mode=max-autotune-no-cudagraphs")) is None
+    assert tuning._together(_single(tuning, "dynamic=False"), _single(tuning, "disable=True")) is None
 
 
-def test_a_configuration_is_chosen_by_its_number() -> None:
-    assert configs_of("", "") == {} and configs_of("3", "h100") == {"": 3}
-    assert configs_of("mm=2,triton_per_fused_0=4", "h100") == {"mm": 2, "triton_per_fused_0": 4}
-    for given, target in (("3", ""), ("mm", "h100"), ("0", "h100"), ("mm=99999", "h100")):
-        with pytest.raises(LookupError, match="--config"):
-            configs_of(given, target)
+def test_a_candidate_goes_on_top_of_the_fixes(tuning: _Tuning) -> None:
+    fixed = f"{_SCRIPT}# fixed\n"
+    row = Row("verified fixes (1 finding)", FIXES, {tuning._script: fixed})
+    tuning._answer.rows.append(row)
+    both = tuning._together(row, _single(tuning, "dynamic=False"))
+    assert both is not None
+    assert "# fixed" in both.texts[tuning._script]
+    assert "dynamic=False" in both.texts[tuning._script]
+    three = tuning._together(both, _single(tuning, "channels_last"))
+    assert three is not None
+    assert "# fixed" in three.texts[tuning._script]
 
 
-def test_a_store_of_choices_must_be_there(tmp_path: Path) -> None:
-    assert tuned_of("", "h100") == ""
-    with pytest.raises(LookupError, match="--tuned needs --target"):
-        tuned_of("runs.db", "")
-    with pytest.raises(LookupError, match="File not found"):
-        tuned_of(str(tmp_path / "none.db"), "h100")
+def test_paths_of_blocks_that_are_no_names_are_not_written() -> None:
+    told = Measured(RunSpec("x"), programs=[{"blocks": ["a; import os", 3, "m.0", "layers"], "device": 5}])
+    assert _facts(told, _REPORT).blocks == ("layers",)
