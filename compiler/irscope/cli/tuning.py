@@ -52,6 +52,7 @@ def _data(found: Tuned) -> dict[str, Any]:
         "schema": 1, "problem": found.problem, "step": to_json(found.step), "compile_seconds": round(found.compile_seconds, 3),
         "rounds": ROUNDS, "best": _row_data(found.best, found) if found.best is not None else None,
         "rows": [_row_data(row, found) for row in found.rows], "ended_early": found.ended_early, "notes": found.notes,
+        "consists": [{"kernel": name, "part": round(part, 4)} for name, part in found.consists],
     }  # fmt: skip
 
 
@@ -61,7 +62,9 @@ def _lines(found: Tuned) -> Iterator[str]:
         yield f"A step takes {found.step.words}; compile time {duration(found.compile_seconds)}."
     best = [found.best] if found.best is not None else []
     if found.best is None:
-        yield f"Nothing pays here{' but what changes numbers' if any(row.pays for row in found.rows) else ''}."
+        what = " but what changes numbers" if any(row.pays for row in found.rows) else ""
+        parts = ", ".join(f"{percent(part)} {name}" for name, part in found.consists)
+        yield printable(f"Nothing pays here{what}{f': a call of what is compiled is {parts}' if parts else ''}.")
     else:
         yield f"Best: {printable(found.best.name)}, proven and measured again as a whole."
     for row in (*best, *found.rows):

@@ -101,7 +101,7 @@ def facts_of(program: Program, inputs: Any) -> dict[str, Any]:
     """What candidates depend on: the device, whether there are gradients and convolutions, and the repeated blocks of a
     module, by their path in it."""
     torch: Any = sys.modules["torch"]
-    root = getattr(program, "__self__", program)
+    root: Any = getattr(program, "__self__", program)
     modules: dict[str, Any] = dict(root.named_modules()) if isinstance(root, torch.nn.Module) else {}
     tensors = [*(root.parameters() if modules else ()), *_tensors(inputs, 0)]
     convolutions = (torch.nn.Conv2d, torch.nn.ConvTranspose2d)

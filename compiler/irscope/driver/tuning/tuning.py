@@ -17,6 +17,7 @@ from dataclasses import field
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.combining import combined
 from irscope.driver.fixing.trying import Trying
+from irscope.driver.profiling import NotMeasured, profiled
 from irscope.driver.rounds import Measured, Turns, seconds_of, why_not_timed
 from irscope.driver.trials.proving import Prover, Status, Trial, compared, not_run
 from irscope.driver.tuning.candidates import CANDIDATES, Candidate, Facts, candidates_for
@@ -32,6 +33,7 @@ ROUNDS = 18
 _AT_ONCE = 2
 """So many candidates wait beside the script for their turns: each holds memory."""
 _SHARE_OF_SINGLES = 0.6
+_PROFILED_CALLS, _MOST_KERNELS = 10, 3
 _CHECKED_STEPS = 4
 _SAME_DRAWS = {"torch._inductor.config.fallback_random": "True"}
 """Compiled code draws other random numbers than eager code: where results are compared, both draw the same."""
@@ -96,6 +98,8 @@ class Tuned:
     problem: str = ""
     ended_early: str = ""
     notes: list[str] = field(default_factory=list)
+    consists: list[tuple[str, float]] = field(default_factory=list)
+    """Where nothing pays: the kernels that take most, with their part of a call of what is compiled."""
 
 
 def tuned(
@@ -182,6 +186,8 @@ class _Tuning:
             for row in [row for row in answer.rows if row.gain is not None and row.gain.is_faster]:
                 answer.rows[answer.rows.index(row)] = self._checked(row)
             self._combine()
+        if answer.best is None and not self._stop.is_set():
+            self._profile()
 
     def _turns(self) -> Turns:
         self._stores += 1
@@ -309,6 +315,15 @@ class _Tuning:
             self._answer.notes.append(
                 f"{best.name} was faster once, and not when it was measured again or checked as a whole."
             )
+
+    def _profile(self) -> None:
+        """What a call of what is compiled consists of."""
+        self._say("profiling the script as it is")
+        spec = dataclasses.replace(self._spec, profile=_PROFILED_CALLS)
+        with Store(os.path.join(self._folder, "profile.db")) as store, contextlib.suppress(NotMeasured):
+            _, _, found = profiled(spec, store, on_output=lambda stream, text: None, cancel=self._stop)
+            kernels = sorted(found.kernels, key=lambda kernel: kernel.seconds, reverse=True)[:_MOST_KERNELS]
+            self._answer.consists = [(kernel.name, kernel.seconds / found.step_seconds) for kernel in kernels]
 
     def _together(self, first: Row, second: Row) -> Row | None:
         """Two changes in one; None if they exclude each other."""
