@@ -37,6 +37,9 @@ COMMANDS = {
         "fix_arguments:add_to",
         runs_script=True,
     ),
+    "tune": Command(
+        "find what makes a script faster: try, check and measure changes", "tune_arguments:add_to", runs_script=True
+    ),
     "compare": Command(
         "run a script through several pipelines and compare them", "compare_arguments:add_to", runs_script=True
     ),

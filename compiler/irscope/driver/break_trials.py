@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.candidates import Candidate
 from irscope.driver.fixing.trying import Trying
-from irscope.driver.rounds import Measured, measured
+from irscope.driver.rounds import Measured, measured, seconds_of, why_not_timed
 from irscope.driver.trials.proving import Prover, not_run
 from irscope.fixing.texts import applied
 from irscope.profiling.break_words import BreakRemoved, RecompileCost
@@ -152,25 +152,13 @@ def _best(prover: Prover, trying: Trying, finding: Finding) -> tuple[Candidate, 
 
 
 def _removed(fix: Candidate, base: Measured | None, other: Measured) -> BreakRemoved:
-    before, after = _rounds(base), _rounds(other)
+    before, after = seconds_of(base) if base is not None else [], seconds_of(other)
     pairs = min(len(before), len(after))
     before, after = before[:pairs], after[:pairs]
     saved = spread_of([a - b for a, b in zip(before, after, strict=True)])
     if saved is None:
-        why = (base.problem if base is not None else "") or other.problem or _why(base) or _why(other)
+        why = (why_not_timed(base) if base is not None else "") or why_not_timed(other)
         return BreakRemoved(fix.fix.title, fix.fix.caveat, why_not=why or "The two have too few rounds.")
     return BreakRemoved(
         fix.fix.title, fix.fix.caveat, spread_of(before), spread_of(after), saved, is_clear(before, after)
     )  # fmt: skip
-
-
-def _rounds(one: Measured | None) -> list[float]:
-    """The seconds of a call of every program in each round; a round in which one was not timed is left out."""
-    rows = [[program.get("seconds") for program in row] for row in (one.rounds if one is not None else ())]
-    numbers = [[float(each) for each in row if isinstance(each, (int, float))] for row in rows]
-    return [sum(some) for some, row in zip(numbers, rows, strict=True) if row and len(some) == len(row)]
-
-
-def _why(one: Measured | None) -> str:
-    programs = (one.programs if one is not None else None) or []
-    return next((str(each["why_no_seconds"]) for each in programs if each.get("why_no_seconds")), "")

@@ -151,6 +151,9 @@ class RunOptions:
     profile: int = 0
     """How many calls of each compiled program are measured with PyTorch's profiler after the script has ended, into the
     folder of ``rounds`` (`irscope.runner.profiling`); 0: none."""
+    steps: int = 0
+    """With ``rounds``: steps of the script itself are timed while it runs (`irscope.runner.steps`).  With ``evidence``, or
+    ``profile``: the script ends after so many steps.  A step begins with a call of the program that is called first.  0: neither."""
     memory: bool = False
     """With ``profile``: whether the memory of a step is noted, too (`irscope.runner.step_memory`)."""
     world: int = 0

@@ -70,6 +70,7 @@ class Evidence:
         without_compile: Whether nothing is compiled.  Then it is also noted which way the code decides by the values of
             tensors, and the programs are also called with random numbers near the ends of their range.
         not_held_back: What the run could do to the outside, as a trial.
+        steps: The script ends after so many calls of the program that is called first; 0: by itself.
     """
 
     def __init__(
@@ -78,7 +79,9 @@ class Evidence:
         calls_again: bool = True,
         without_compile: bool = False,
         not_held_back: tuple[NotHeldBack, ...] = (),
+        steps: int = 0,
     ) -> None:
+        self._steps = steps
         self._folder, self._calls_again = folder, calls_again
         self._unsteady: list[tuple[str, str, bool]] = []
         self._numbers: dict[str, list[str]] = {}
@@ -194,6 +197,8 @@ class Evidence:
             one.args, one.kwargs = cloned((args, kwargs))
             self._attributes[id(one)] = attributes_of(one.program)
             one.grad, one.inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        if self._steps and one.calls == self._steps:
+            raise SystemExit(0)
         one.calls += 1
 
     def _keep(self, name: str, one: Measured, result: Any) -> None:

@@ -80,13 +80,26 @@ class Profiling(Rounds):
         self._graphs = GraphWatch()
         self._regions = Regions()
         self._kept = KeptRegions(folder)
+        self._left = 0
+
+    def end_after(self, calls: int) -> None:
+        """Ends the script after so many calls of the program that is called first; 0: it ends by itself."""
+        self._left, self._sees_all_calls = calls, self._sees_all_calls or calls > 0
 
     def hooks(self) -> list[Hook]:
         """With those that have C++ kernels take part in profiles, and that hear of CUDA graphs."""
         memory = [self._memory.hook()] if self._memory is not None else []
         return [*super().hooks(), kernel_profile.hook(), self._graphs.hook(), self._regions.hook(), *memory]
 
+<<<<<<< HEAD
     def _called(self, program: Program, arguments: Any) -> None:
+=======
+    def _called(self, program: Program) -> None:
+        if self._left and not self._is_over and program is self._measured[0].program:
+            self._left -= 1
+            if not self._left:
+                raise SystemExit(0)
+>>>>>>> e52
         if self._memory is not None and not self._is_over:
             self._memory.called(program, arguments)
 

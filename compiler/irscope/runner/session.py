@@ -113,11 +113,18 @@ class Session:
         request, why = self._request, self._capture.why_as_python
         if request.evidence:
             free = self._held.but if self._held else ()
-            return Evidence(request.evidence, request.lane is Lane.FAST, request.without_compile, free)
+            again = request.lane is Lane.FAST or request.steps > 0
+            return Evidence(request.evidence, again, request.without_compile, free, request.steps)
+        if request.steps and not request.profile:
+            from irscope.runner.steps import Steps
+
+            return Steps(request.rounds, why, lambda: len(self._book.stage_refs))
         if not request.profile:
             return Rounds(request.rounds, why)
         compiled = (lambda: len(self._book.stage_refs)) if request.memory else None
-        return Profiling(request.rounds, why, request.profile, self._has_backward, self._messages.send, compiled)
+        profiling = Profiling(request.rounds, why, request.profile, self._has_backward, self._messages.send, compiled)
+        profiling.end_after(request.steps)
+        return profiling
 
     def _has_backward(self) -> bool:
         """Whether a backward was compiled so far."""

@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion)
+_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix tune compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned --config --fake --no-machine-code --world --ranks --nproc-per-node --nnodes --node-rank --master-addr --master-port --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
@@ -14,6 +14,7 @@ _shtab_irscope_targets_option_strings=(-h --help --json)
 _shtab_irscope_verify_target_option_strings=(-h --help --json --store --predicted --untuned --python)
 _shtab_irscope_env_option_strings=(-h --help --yes --folder --python)
 _shtab_irscope_fix_option_strings=(-h --help --apply --only --seconds --patches --measure --python --cwd --json)
+_shtab_irscope_tune_option_strings=(-h --help --budget --only --python --cwd --json)
 _shtab_irscope_compare_option_strings=(-h --help --json --store -m --pytest --model --inputs --pipelines --rounds --output --python --cwd)
 _shtab_irscope_profile_option_strings=(-h --help --json --store -m --pytest --model --inputs --calls --memory --start --artifact --all --without-breaks --against --python --cwd)
 _shtab_irscope_open_option_strings=(-h --help --json --store --run --source-root --map --log --strict --overview --compile --follow --all --trust --script)
@@ -66,6 +67,10 @@ _shtab_irscope_fix_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_irscope_fix___patches_COMPGEN=_shtab_compgen_dirs
 _shtab_irscope_fix___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_fix___cwd_COMPGEN=_shtab_compgen_dirs
+_shtab_irscope_tune_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_irscope_tune_pos_1_COMPGEN=_shtab_compgen_files
+_shtab_irscope_tune___python_COMPGEN=_shtab_compgen_files
+_shtab_irscope_tune___cwd_COMPGEN=_shtab_compgen_dirs
 _shtab_irscope_compare_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_irscope_compare_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_irscope_compare___store_COMPGEN=_shtab_compgen_files
@@ -146,7 +151,7 @@ _shtab_irscope_values___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb
 _shtab_irscope_kernel___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_watch___against_choices=(eager float64)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion)
+_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix tune compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -182,6 +187,10 @@ _shtab_irscope_fix___help_nargs=0
 _shtab_irscope_fix___apply_nargs=0
 _shtab_irscope_fix___measure_nargs=0
 _shtab_irscope_fix___json_nargs=0
+_shtab_irscope_tune_pos_1_nargs='*'
+_shtab_irscope_tune__h_nargs=0
+_shtab_irscope_tune___help_nargs=0
+_shtab_irscope_tune___json_nargs=0
 _shtab_irscope_compare_pos_1_nargs='*'
 _shtab_irscope_compare__h_nargs=0
 _shtab_irscope_compare___help_nargs=0

@@ -50,7 +50,7 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix tune compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion
 set -g _shtab_irscope_opts_with_value --against --arguments --around --artifact --baseline --budget --call --calls --compile --config --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --watch --world --write-baseline -m -o
 
 complete -c irscope -e
@@ -158,6 +158,15 @@ complete -c irscope -n '_shtab_irscope_using fix' -l cwd -xka "(__fish_complete_
 complete -c irscope -n '_shtab_irscope_using fix' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using fix; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script'
 complete -c irscope -n '_shtab_irscope_using fix; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a tune -d 'find what makes a script faster: try, check and measure changes'
+complete -c irscope -n '_shtab_irscope_using tune' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using tune' -l budget -x -d 'end after so many seconds, with what is known by then (default: 900)'
+complete -c irscope -n '_shtab_irscope_using tune' -l only -x -d 'try only the candidate of this name, as the table has it (dynamic=False; fixes); may be repeated'
+complete -c irscope -n '_shtab_irscope_using tune' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
+complete -c irscope -n '_shtab_irscope_using tune' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
+complete -c irscope -n '_shtab_irscope_using tune' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using tune; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script'
+complete -c irscope -n '_shtab_irscope_using tune; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a compare -d 'run a script through several pipelines and compare them'
 complete -c irscope -n '_shtab_irscope_using compare' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using compare' -l json -d 'print data instead of text (docs/json.md)'

@@ -58,11 +58,12 @@ complete irscope \
         'n/--reproducer/f/' \
         'n/--script/f/' \
         'n/--against/(eager float64)/' \
-        'p/1/(run check pipelines targets verify-target env fix compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion)/' \
+        'p/1/(run check pipelines targets verify-target env fix tune compare profile open list show graph report repro explain diff why-miss view attach mcp values diverge kernel watch completion)/' \
         'n/run/f/' \
         'n/check/f/' \
         'n/env/(create)/' \
         'n/fix/f/' \
+        'n/tune/f/' \
         'n/compare/f/' \
         'n/profile/f/' \
         'n/open/f/' \

@@ -31,6 +31,7 @@ _shtab_irscope_commands() {
     run:'run a script and show what was compiled'
     show:'show a run, a stage, a kernel or what a line became'
     targets:'list the devices that are known, and their figures'
+    tune:'find what makes a script faster: try, check and measure changes'
     values:'show what each node of a compiled graph computes'
     verify-target:'compare what a GPU gets with what was predicted for it'
     view:'the runs, stages and panels in a web browser'
@@ -425,6 +426,20 @@ _shtab_irscope_targets_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_targets_defaults_added=0
 
+_shtab_irscope_tune_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--budget[end after so many seconds, with what is known by then (default\: 900)]:SECONDS:"
+  "*--only[try only the candidate of this name, as the table has it (dynamic\=False\; fixes)\; may be repeated]:NAME:"
+  "--python[interpreter that runs the script]:PATH:_files"
+  "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
+  "--json[print data instead of text (docs\/json.md)]"
+  ":the Python script:_files"
+  "(*)::its arguments, after --:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_tune_defaults_added=0
+
 _shtab_irscope_values_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print data instead of text (docs\/json.md)]"
@@ -547,6 +562,7 @@ _shtab_irscope() {
         run) _arguments -C -s $_shtab_irscope_run_options ;;
         show) _arguments -C -s $_shtab_irscope_show_options ;;
         targets) _arguments -C -s $_shtab_irscope_targets_options ;;
+        tune) _arguments -C -s $_shtab_irscope_tune_options ;;
         values) _arguments -C -s $_shtab_irscope_values_options ;;
         verify-target) _arguments -C -s $_shtab_irscope_verify_target_options ;;
         view) _arguments -C -s $_shtab_irscope_view_options ;;

@@ -123,6 +123,7 @@ class Prover:
         has_run: Whether the user has run the script already: then the original, too, is run without harm
             (`RunRequest.trial`).
         aot: Whether AOTAutograd compiles the graphs.
+        lane: How far down the compiled runs go.
     """
 
     def __init__(
@@ -133,8 +134,9 @@ class Prover:
         *,
         has_run: bool = False,
         aot: bool = True,
+        lane: Lane = Lane.FAST,
     ) -> None:
-        self._has_run = has_run
+        self._has_run, self._lane = has_run, lane
         self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False, aot=aot)
         self._worker, self._cancel = worker, cancel
         self._folder, self._beside = tempfile.mkdtemp(prefix="irscope-fix-"), ThreadPoolExecutor(2)
@@ -230,7 +232,9 @@ class Prover:
         # A worker may have imported a library before it can have another text.
         worker = None if any(is_package_file(path) for path in texts) else self._worker
         spec = dataclasses.replace(self._spec, overlays=overlays, without_compile=without_compile)
-        spec = dataclasses.replace(spec, evidence=folder, trial=trial)
+        spec = dataclasses.replace(
+            spec, evidence=folder, trial=trial, lane=Lane.FAST if without_compile else self._lane
+        )
         findings: dict[object, Finding] = {}
         compiles: dict[str, Compile] = {}
         ended, printed = [False], {"stdout": bytearray(), "stderr": bytearray()}

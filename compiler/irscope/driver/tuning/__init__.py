@@ -1,0 +1,1 @@
+"""What pays: candidates are trials of a script, checked and measured in turns with it."""
