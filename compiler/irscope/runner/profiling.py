@@ -91,15 +91,11 @@ class Profiling(Rounds):
         memory = [self._memory.hook()] if self._memory is not None else []
         return [*super().hooks(), kernel_profile.hook(), self._graphs.hook(), self._regions.hook(), *memory]
 
-<<<<<<< HEAD
     def _called(self, program: Program, arguments: Any) -> None:
-=======
-    def _called(self, program: Program) -> None:
         if self._left and not self._is_over and program is self._measured[0].program:
             self._left -= 1
             if not self._left:
                 raise SystemExit(0)
->>>>>>> e52
         if self._memory is not None and not self._is_over:
             self._memory.called(program, arguments)
 
