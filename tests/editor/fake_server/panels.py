@@ -314,7 +314,11 @@ def memory(params: Json) -> Json:
         ),
         "lines": tree([]),
     }  # fmt: skip
-    plans = [plan, {**plan, "stage": "0/0/memory-plan-backward", "title": "Memory plan (backward)"}, measured_step(plan)]
+    plans = [
+        plan,
+        {**plan, "stage": "0/0/memory-plan-backward", "title": "Memory plan (backward)"},
+        measured_step(plan),
+    ]
     return {
         "run": RUN,
         "pipeline": "inductor",
