@@ -18,6 +18,7 @@ const PICTURES = /** @type {[target: string, sources: string[], width: number, h
   ["docs/images/tutorial-recompilation.png", ["tutorial-recompilation"], 1200],
   ["docs/images/tutorial-kernel.png", ["tutorial-kernel"], 1200, 640],
   ["docs/images/tutorial-fusion.png", ["tutorial-fusion"], 1200],
+  ["docs/images/tutorial-memory.png", ["memory-step-1340"], 1200],
   ["extension/media/walkthrough-findings.png", ["problems"], 900],
   ["extension/media/walkthrough-kernel.png", ["demo-kernel"], 900],
   ["extension/media/walkthrough-stages.png", ["dock-pipeline-dark", "view-panel-strip-dark"], 900],

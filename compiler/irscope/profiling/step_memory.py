@@ -222,11 +222,12 @@ class _Step:
         peak = self._blocks[self._peak] if self._peak >= 0 else None
         freed = {block.address: block.time for block in reversed(self._blocks[self._peak + 1 :]) if block.bytes < 0}
         curve = Curve(self._curve)
+        at_peak = curve.piece(peak.time) if peak is not None else 0
         rows = []
         for address, one in _with_free(live, segments).items():
             row, modules, frames = self._row(one, peak)
             first = curve.piece(one.block.time) if one.block is not None else 0
-            last = curve.piece(freed[address]) if address in freed else len(curve.points) - 1
+            last = max(at_peak, curve.piece(freed[address]) - 1) if address in freed else len(curve.points) - 1
             rows.append((replace(row, first=first, last=last, free_beside=one.free_beside), modules, frames))
         if (unnamed := self._peak_bytes - sum(row.bytes for row, _, _ in rows)) > 0:
             rows.append((HeldBlock(UNNAMED, "", unnamed, last=len(curve.points) - 1), (), ()))

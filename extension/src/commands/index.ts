@@ -37,7 +37,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.selectPipeline": () => selectPipeline(services),
     "irscope.chooseTarget": () => chooseTarget(),
     "irscope.comparePipelines": () => comparePipelines(services),
-    "irscope.profile": () => profile(services),
+    "irscope.profile": (from?: { memory?: boolean }) => profile(services, from),
     "irscope.profileAgainst": () => profileAgainst(services),
     "irscope.openTrace": (trace?: vscode.Uri) => openTrace(services, trace),
     "irscope.openArtifact": (artifact?: vscode.Uri) => openArtifact(services, artifact),

@@ -11,10 +11,11 @@ import { activePythonFile, requireTrust, showProblem, withRunProgress, type Serv
 import { pickAgainst } from "./selectPipeline";
 import { showTab } from "./showTab";
 
-export async function profile(services: Services): Promise<void> {
+/** @param from a menu gives the file's URI, the tab *Memory* what is to be measured */
+export async function profile(services: Services, from?: { memory?: boolean }): Promise<void> {
   const uri = activePythonFile()?.document.uri;
   if (uri !== undefined && (await requireTrust())) {
-    await measure(services, uri, {});
+    await measure(services, uri, from?.memory === true ? { memory: true } : {});
   }
 }
 
@@ -32,7 +33,7 @@ export async function profileAgainst(services: Services): Promise<void> {
 async function measure(
   services: Services,
   uri: vscode.Uri,
-  more: { against?: string[]; withoutBreaks?: boolean },
+  more: { against?: string[]; withoutBreaks?: boolean; memory?: boolean },
 ): Promise<void> {
   const name = path.basename(uri.fsPath);
   const doing = vscode.l10n.t("profiling {0}", name);
@@ -45,7 +46,7 @@ async function measure(
   }
   // It took minutes: who types meanwhile goes on. VS Code also drops the new lenses of an editor that loses the focus.
   const title = vscode.l10n.t("{0}, measured time", name);
-  await services.dock.show("measured", { run, title }, { preserveFocus: true });
+  await services.dock.show(more.memory === true ? "memory" : "measured", { run, title }, { preserveFocus: true });
 }
 
 /** From a lens the profile of its run, else as other tabs. */

@@ -76,7 +76,7 @@ async function receive(webview: vscode.Webview, message: FromPanel, host: Host):
     case "comparePipelines":
       return attempt(() => vscode.commands.executeCommand("irscope.comparePipelines"));
     case "profile":
-      return attempt(() => vscode.commands.executeCommand("irscope.profile"));
+      return attempt(() => vscode.commands.executeCommand("irscope.profile", { memory: message.memory === true }));
     case "title":
       return host.title?.(visible(message.title));
     case "drawn":

@@ -49,7 +49,7 @@ export const CompareRequest = new RequestType<{ uri: string; pipelines: string[]
   "irscope/compare",
 );
 export const ProfileRequest = new RequestType<
-  { uri: string; calls?: number; against?: string[]; withoutBreaks?: boolean },
+  { uri: string; calls?: number; against?: string[]; withoutBreaks?: boolean; memory?: boolean },
   ProfileResult,
   void
 >("irscope/profile");

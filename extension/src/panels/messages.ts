@@ -49,8 +49,8 @@ export type FromPanel =
   | { type: "run" }
   /** Lets the user choose pipelines and compares them on the file in the editor; without an editor nothing happens. */
   | { type: "comparePipelines" }
-  /** Measures the file in the editor; without an editor nothing happens. */
-  | { type: "profile" }
+  /** Measures the file in the editor, also its memory if that is asked for; without an editor nothing happens. */
+  | { type: "profile"; memory?: boolean }
   | { type: "compare"; left: string; right: string; title: string }
   /** Asks where to, and writes a text there. */
   | { type: "save"; name: string; text: string }

@@ -41,7 +41,7 @@ async def profile(server: IrscopeServer, params: ProfileParams) -> ProfileResult
     if plan is None:
         return ProfileResult(None, no_entry(document.path))
     spec = server.activity.spec_of(plan, Lane.DEEP, DEFAULT_PIPELINE)
-    spec = dataclasses.replace(spec, symbolic_trace=False, targets=(), profile=params.calls)
+    spec = dataclasses.replace(spec, symbolic_trace=False, targets=(), profile=params.calls, memory=params.memory)
     if against or params.without_breaks:
         return await _further(server, params, plan, dataclasses.replace(spec, profile=params.calls), against)
     ended = await wait_for(server.activity.start_spec(params.uri, plan, spec))

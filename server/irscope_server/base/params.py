@@ -80,12 +80,14 @@ class ProfileParams:
         against: Names of pipelines through which each graph between breaks is timed, too.
         without_breaks: Whether the dearest breaks and recompilations are fixed for a trial, which is timed beside the
             script as it is.
+        memory: Whether the memory of one step is measured, too.
     """
 
     uri: str
     calls: int = 20
     against: tuple[str, ...] = ()
     without_breaks: bool = False
+    memory: bool = False
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def _measured(store: Store, run: str | None, uri_of: UriOf) -> tuple[MemoryPlan,
         name = f"{one.name or one.kind}{f' ×{one.count}' if one.count > 1 else ''}"
         uri = uri_of_stage(run, one.stage, languages[one.stage]) if one.stage in languages else ""
         places = (Place(place_uri(uri_of, one.file), max(0, one.line - 1)),) if one.file else ()
-        about = f"{one.kind}: {one.why}" if one.why else one.kind
+        about = ": ".join(each for each in (one.kind if one.name else "", one.why) if each)
         return MemoryBuffer(
             name, one.bytes, "", _CATEGORIES.get(one.kind, "temporary"), "", "", one.first, one.last, about, one.module,
             max(0, one.code_line - 1), uri, places,

@@ -72,7 +72,7 @@ def needs_of(
         step: Bytes that a step of an optimizer makes beside its states.
         earlier: Of the functions called before: the bytes that they have kept, those of the gradients that their backward is
             yet to make, and the libraries' of each.
-        workspace: Bytes that PyTorch gives cuBLAS for each thread; the backward has a thread of its own.
+        workspace: Bytes that PyTorch gives cuBLAS for each thread.
     """
     given = sum(size for _, size in forward["inputs"])
     own = 0 if backward is None else _peak_with_kept(forward, backward) - mine[1] - earlier[1]

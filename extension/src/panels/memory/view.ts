@@ -132,6 +132,9 @@ class MemoryView implements View {
       ...(compiles.length > 0 ? [chooser] : []),
       ...(result.plans.length > 1 ? [this.planButtons(result.plans)] : []),
       ...(plan === undefined ? [] : this.planActions(plan)),
+      ...(bridge.inEditor && !result.plans.some(({ measured }) => measured)
+        ? [button("Measure Memory", () => bridge.post({ type: "profile", memory: true }))]
+        : []),
     );
   }
 
