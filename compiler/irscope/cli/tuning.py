@@ -64,7 +64,8 @@ def _lines(found: Tuned) -> Iterator[str]:
     if found.best is None:
         what = " but what changes numbers" if any(row.pays for row in found.rows) else ""
         parts = ", ".join(f"{percent(part)} {name}" for name, part in found.consists)
-        yield printable(f"Nothing pays here{what}{f': a call of what is compiled is {parts}' if parts else ''}.")
+        which = " of what was tried" if found.ended_early else ""
+        yield printable(f"Nothing{which} pays here{what}{f': a call of what is compiled is {parts}' if parts else ''}.")
     else:
         yield f"Best: {printable(found.best.name)}, proven and measured again as a whole."
     for row in (*best, *found.rows):

@@ -23,6 +23,7 @@ OPTIONS = {
     "values": ("cwd",),
     "diverge": ("cwd", "all"),
     "fix": ("cwd",),
+    "tune": ("cwd", "only"),
     "profile": (*_ENTRIES, "cwd", "all"),
     "report": ("redact", "no-pictures"),
     "graph": ("node", "around", "depth", "max-nodes", "theme", "timeout"),

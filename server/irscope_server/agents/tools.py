@@ -248,14 +248,19 @@ class Tools:
 
     async def try_fix(
         self, script: str, args: list[str] | None = None, only: str = "", apply: bool = False,
-        measure: bool = False, patches: str = "", options: list[str] | None = None, seconds: int = 120,
+        measure: bool = False, patches: str = "", tune: bool = False, options: list[str] | None = None, seconds: int = 120,
     ) -> Answer:  # fmt: skip
         """Try the fixes of a script's findings, and prove them (needs --allow-run): each runs beside the original, and is
         verified if the finding is gone, none is new, and results and gradients are the same.  Returns a diff of the
         verified ones; apply: also write it; measure: also what it does to kernels and the time of a call.  only: a code
         (GB0170) or kind.  patches: write a patch with a text for the pull request into this folder for each break in an
-        installed library.  seconds: begin no other trial then."""
+        installed library.  tune: instead measure what makes its steps faster (fixes, arguments of torch.compile, settings),
+        and return the proven patch; needs a script of hundreds of steps, and seconds=900.  seconds: begin no other trial then."""
         limit = starting.seconds_of(seconds)
+        if tune:
+            command = ["tune", f"--budget={limit}", *entries.more("tune", options), word(script, "script")]
+            text = await self._commands.execute(command, args or (), limit + 5 * starting.GRACE, stores=False)
+            return Answer(text, note="Nothing was written.  With more seconds more is tried.")
         command = ["fix", f"--seconds={limit}", *option("--only", only), *_flag("--apply", apply)]
         command += [*_flag("--measure", measure), *option("--patches", patches)]
         command += [*entries.more("fix", options), word(script, "script")]

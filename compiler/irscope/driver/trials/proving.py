@@ -231,10 +231,8 @@ class Prover:
         overlays = {**self._spec.overlays, **texts}
         # A worker may have imported a library before it can have another text.
         worker = None if any(is_package_file(path) for path in texts) else self._worker
-        spec = dataclasses.replace(self._spec, overlays=overlays, without_compile=without_compile)
-        spec = dataclasses.replace(
-            spec, evidence=folder, trial=trial, lane=Lane.FAST if without_compile else self._lane
-        )
+        spec = dataclasses.replace(self._spec, overlays=overlays, without_compile=without_compile, evidence=folder)
+        spec = dataclasses.replace(spec, trial=trial, lane=Lane.FAST if without_compile else self._lane)
         findings: dict[object, Finding] = {}
         compiles: dict[str, Compile] = {}
         ended, printed = [False], {"stdout": bytearray(), "stderr": bytearray()}

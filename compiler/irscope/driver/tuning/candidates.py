@@ -16,12 +16,12 @@ from irscope.fixing.source import Source, source_of
 from irscope.vocabulary.records import dataclass
 
 Change = Callable[[Source, "Facts"], str]
-"""The changed text of a script.  Raises ValueError where it cannot be changed so."""
+"""The changed text of a script.  Raises ValueError if it cannot be changed so."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the script's process told of the program that is called first, as `irscope.runner.steps.facts_of` does.
+    """What the script's process says about the program that is called first, as `irscope.runner.steps.facts_of` does.
 
     Args:
         compiled_again: Whether a function of the script was compiled for several sizes or values.

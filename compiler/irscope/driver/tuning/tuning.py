@@ -172,6 +172,8 @@ class _Tuning:
         answer = self._answer
         with self._turns() as turns:
             base = turns.start(self._spec, "running the script as it is")
+            if base.programs is None:
+                turns.end(0)  # then it is known why
             if why := why_not_timed(base):
                 answer.problem = why
                 return
@@ -244,9 +246,9 @@ class _Tuning:
         found = [turns.start(self._changed(row.texts), f"trying {row.name}") for row in rows]
         begin = len(base.rounds)
         turns.time(ROUNDS)
+        turns.end(first)
         for row, one in zip(rows, found, strict=True):
             self._answer.rows.append(self._row(turns, row, base, one, begin))
-        turns.end(first)
 
     def _row(self, turns: Turns, row: Row, base: Measured, one: Measured, begin: int = 0) -> Row:
         gain = gain_of(seconds_of(base)[begin:], seconds_of(one))

@@ -75,6 +75,13 @@ def test_a_script_without_enough_steps_says_so(tmp_path: Path) -> None:
     assert "only 3 steps" in found.problem
 
 
+def test_a_script_that_fails_before_its_steps_are_timed_says_so(tmp_path: Path) -> None:
+    script = write(tmp_path, SCRIPT.replace("    time.sleep(wait)", "    raise KeyError('lost')"))
+    found = tuning.tuned(RunSpec(str(script)), 300.0)
+    assert "lost" in found.problem
+    assert not found.rows
+
+
 def test_when_the_time_is_over_it_ends_with_what_it_has(tmp_path: Path) -> None:
     found = tuning.tuned(RunSpec(str(write(tmp_path, SCRIPT))), 0.5)
     assert "budget" in found.ended_early
