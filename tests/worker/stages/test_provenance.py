@@ -20,7 +20,6 @@ from irscope.store.store import Store
 from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope.worker.client import Worker
 from support import Ran, run_captured, run_forked, write
-from versions import torch_version
 
 pytest.importorskip("transformers")
 
