@@ -29,13 +29,8 @@ _READS = {
     "torch.cuda.current_device": "the index of a device",
     "torch.cuda.device_count": "the number of devices of this machine",
 }
-_INTO_TENSOR = (
-    "Read it into a tensor above the function, and load with `f_globals=globals()`, or pass it as an argument."
-)
-_OF_NAME = {
-    "id": "Compare objects with `is`: an address is another in each process.",
-    "__file__": f"{_INTO_TENSOR} A text cannot be a tensor: pass what is computed from it.",
-}
+_INTO_TENSOR = "Read it into a tensor above the function, load with `f_globals=globals()`; or pass it as an argument."
+_BY_IDENTITY = "Compare objects with `is`: an address is another in each process."
 _ONE_DEVICE = (
     "Give each process one visible device (`CUDA_VISIBLE_DEVICES`), so that its index is 0 everywhere, or save an artifact "
     "for each device: kernels are bound to an index, so no change of this line makes it portable."
@@ -55,7 +50,7 @@ def made_constants(artifact: Artifact) -> list[tuple[str, str, ast.expr, str, st
         for node, name in _reads(function):
             what = f"`{ast.unparse(node)}` reads {_READS[name]}: what it was when it was made is a constant in the artifact."
             place = source.file, source.module, node.lineno, node.col_offset
-            found[place] = source.file, source.module, node, what, _OF_NAME.get(name, _INTO_TENSOR)
+            found[place] = source.file, source.module, node, what, _BY_IDENTITY if name == "id" else _INTO_TENSOR
         for node, device in _devices(function):
             what = f"`{device}` is a constant in the artifact; a process with another device needs another artifact."
             place = source.file, source.module, node.lineno, node.col_offset
