@@ -1,5 +1,6 @@
 """Compiled artifacts: what is read of them, what differs, and hostile files."""
 
+import ast
 import base64
 import hashlib
 import json
@@ -19,6 +20,7 @@ from irscope.driver import saved_guards
 from irscope.ir.artifacts import inert, inputs
 from irscope.ir.artifacts.contents import Artifact, ArtifactError, Guard, Source
 from irscope.ir.artifacts.kinds import kind_of, open_artifact
+from irscope.ir.artifacts.portability import made_constants
 from irscope.opening import fitting
 from irscope.opening.constraints import unmet
 from irscope.opening.fitting import fit, not_portable
@@ -522,6 +524,11 @@ def test_what_is_not_portable_is_told_at_its_line() -> None:
         (8, "cuda:1"),
         (8, "torch.distributed.get_rank()"),
     ]
+    hints = {node.lineno: hint for _, _, node, _, hint in made_constants(artifact)}
+    assert "f_globals" in hints[7] and "f_globals" in hints[8]
+    artifact.sources[:] = [Source("m", "/m.py", 1, 3, "def f(x, y):\n    return x.to('cuda:1') if id(x) == 3 else y\n")]
+    hints = {ast.unparse(node): hint for _, _, node, _, hint in made_constants(artifact)}
+    assert "CUDA_VISIBLE_DEVICES" in hints["'cuda:1'"] and "`is`" in hints["id(x)"]
     artifact.sources[:] = [Source("m", "/m.py", 8, 10, TEXT)]
     assert not_portable(artifact) == []
 

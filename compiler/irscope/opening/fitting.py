@@ -91,7 +91,7 @@ def fit(artifact: Artifact, store: Store | None = None, run: str = "") -> Fit:
 
 def not_portable(artifact: Artifact) -> list[Difference]:
     """What the artifact has made a constant and that is another elsewhere, at its lines."""
-    return [Difference(what, file, node.lineno) for file, _, node, what in made_constants(artifact)]
+    return [Difference(what, file, node.lineno) for file, _, node, what, _ in made_constants(artifact)]
 
 
 def of_guards(artifact: Artifact) -> str:

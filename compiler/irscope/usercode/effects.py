@@ -295,7 +295,7 @@ class Effects:
     @asked_once(False)
     def _is_builtin(self, node: ast.AST) -> bool:
         """Whether a value is of no class of the file."""
-        if _is_shape(node):
+        if _is_pythons_own(node):
             return True
         if isinstance(node, (*_DISPLAYS, ast.FormattedValue, ast.comprehension, ast.Subscript)):
             return all(self._is_builtin(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
@@ -334,7 +334,7 @@ class Effects:
         if isinstance(node, ast.Call):
             arguments = all(map(self._lasts, node.args)) if self.names(node.func) != ("builtins.range",) else True
             return self.is_pure_call(node) and (arguments or isinstance(node.func, ast.Attribute))
-        if _is_shape(node):
+        if _is_pythons_own(node):
             return True
         bound = self._bindings.of(node)
         return bool(bound) and all(
@@ -346,8 +346,9 @@ class Effects:
         return isinstance(node, ast.GeneratorExp) or any(one.removeprefix("builtins.") in _ITERATORS for one in names)
 
 
-def _is_shape(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "shape"
+def _is_pythons_own(node: ast.AST) -> bool:
+    """Whether it is a shape, or another name whose value is Python's own."""
+    return getattr(node, "attr", "") == "shape" or getattr(node, "id", "") == "__file__"
 
 
 @functools.lru_cache(maxsize=16)

@@ -222,6 +222,14 @@ CASES: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
         "import os\nimport torch\n\ndef f(x):\n    return x * int(os.environ['SCALE'])\n", "int(os", NOT_PORTABLE,
         {"kind": "specialization"}, "_VALUE_5 = torch.tensor(int(os.environ['SCALE']))\n",
     ),
+    "saved paths": (
+        "import torch\n\ndef f(x):\n    if 'prod' in __file__:\n        return x\n    return x + 1\n", "__file__", NOT_PORTABLE,
+        {"kind": "specialization"}, "_VALUE_4 = torch.tensor('prod' in __file__)\n",
+    ),
+    "saved addresses": (
+        "import torch\n\ndef f(x, y):\n    return x if id(x) != id(y) else y\n", "id(x)", NOT_PORTABLE,
+        {"kind": "specialization"}, "    return x if x is not y else y\n",
+    ),
     "sizes": (
         "import torch\n\ndef f(x):\n    return x\n\ng = torch.compile(f, backend='eager')\n", "def f", "recompile-size",
         {"kind": "recompilation"}, "g = torch.compile(f, backend='eager', dynamic=True)\n",

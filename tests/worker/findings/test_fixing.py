@@ -61,6 +61,29 @@ def main():
 
 main()
 """
+SAVED_PLACES = """\
+import torch
+
+
+def of_path(x):
+    if "nowhere" in __file__:
+        return x * 2
+    return x + 1
+
+
+def of_length(x):
+    return x * len(__file__)
+
+
+def of_address(x, y):
+    return x * 2 if id(x) == id(y) else x + y
+
+
+for f, inputs in ((of_path, (torch.ones(4),)), (of_length, (torch.ones(4),)), (of_address, (torch.ones(4), torch.ones(4)))):
+    saved = torch.compile(f, fullgraph=True).aot_compile((inputs, {}))
+    saved.save_compiled_function("saved")
+    print(saved(*inputs).tolist())
+"""
 FORMS = {
     "branch": BRANCH,
     "item": "import torch\n\n@torch.compile\ndef f(x):\n    return x * x.mean().item()\n\nf(torch.ones(4))\n",
@@ -537,6 +560,20 @@ def test_a_decision_that_a_chain_makes_one_of_tensors_went_both_ways(tmp_path: P
     (chain,) = [one for one in tried.candidates if one.fix.title.startswith("Keep it a tensor; then compute both")]
     assert chain.proof.status is (Status.VERIFIED if bound < 1 else Status.UNPROVEN), chain.proof
     assert bound < 1 or "is false on all inputs" in chain.proof.reason
+
+
+@pytest.mark.nightly
+def test_paths_and_addresses_of_a_saved_function_are_repaired(tmp_path: Path, in_the_shared_worker: None) -> None:
+    script = write(tmp_path, SAVED_PLACES)
+    done = run_cli_forked("fix", script, "--apply", cwd=tmp_path)
+    assert done.stdout.count("  verified: Read it into a tensor outside the function") == 2, done.stdout + done.stderr
+    assert done.stdout.count("  verified: Compare the objects, not their addresses") == 2
+    text = Path(script).read_text()
+    assert (
+        "x is y" in text
+        and "return torch.where(" in text
+        and text.count("__file__") == text.count(" = torch.tensor(") == 2
+    )
 
 
 @pytest.mark.nightly

@@ -83,7 +83,7 @@ def detect_saved(_moment: Moment, path: str) -> Iterator[Finding]:
         artifact = open_artifact(path, kind) if kind is not None else None
     except (ArtifactError, OSError):
         return
-    for file, module, node, what in made_constants(artifact) if artifact is not None else ():
+    for file, module, node, what, hint in made_constants(artifact) if artifact is not None else ():
         # The function of a module is PyTorch's own, beside which the user's files are not.
         file = file or str(getattr(sys.modules.get(module), "__file__", None) or "")
         if not is_user_file(file):
@@ -94,9 +94,7 @@ def detect_saved(_moment: Moment, path: str) -> Iterator[Finding]:
             severity=KIND.severity,
             message=what,
             explanation="By default no guard of a saved function looks at it: where it is another, the function computes with the old value, and nothing says so.",
-            hints=(
-                "Read it into a tensor above the function, and load with `f_globals=globals()`, or pass it as an argument.",
-            ),
+            hints=(hint,),
             file=file,
             range=range_of_node(file, node),
             count=1,

@@ -21,9 +21,7 @@ from irscope.usercode.bindings import targets_of
 
 _WHY = "A graph has no branches: while it is traced, tensors have shapes but no values."
 _ASSERTED = "A failure is then a RuntimeError with this text, and on a GPU it arrives later."
-_COND = (
-    "Only one side runs; both must give tensors of the same shape and dtype, and none may change or return an input."
-)
+_COND = "Only one side runs; both must give tensors of one shape and dtype, and none may change or return an input."
 
 WHILE_LOOP_CAVEAT = (
     "`from torch._higher_order_ops import while_loop`; a prototype of PyTorch, for loops whose tensors keep their shapes "

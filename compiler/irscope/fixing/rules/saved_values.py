@@ -10,28 +10,31 @@ from collections.abc import Iterator
 from irscope.fixing.edits import argument
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.rules import branches
-from irscope.fixing.source import Source
+from irscope.fixing.source import Source, tight
 from irscope.fixing.syntax import is_number
 from irscope.ir.artifacts.portability import NOT_PORTABLE
 from irscope.protocol import Edit, Finding
 
 _TITLE = "Read it into a tensor outside the function"
-_CAVEAT = (
-    "A process that loads the function makes this tensor, and gives it in `f_globals` of `load_compiled_function`."
-)
+_CAVEAT = "The loading process makes this tensor, and gives it in `f_globals` of `load_compiled_function`."
 _NUMBERS = {"int", "float", "bool", "len", "torch.distributed.get_rank", "torch.distributed.get_world_size"}
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     around = [node for node in source.around(source.at(finding.range)) if isinstance(node, ast.expr)]
     numbers = [node for node in around if _gives_number(source, node) and _is_of_module(source, node)]
+    for node in around:
+        match node:
+            case ast.Compare(ast.Call(ast.Name("id"), [one]), [sign], [ast.Call(ast.Name("id"), [other])]):
+                if word := {ast.Eq: "is", ast.NotEq: "is not"}.get(type(sign)):
+                    same = f"{tight(source.code(one))} {word} {tight(source.code(other))}"
+                    yield Proposal("Compare the objects, not their addresses", "", source.changed({node: same}))
     if not numbers:
         return
     value, name = numbers[-1], source.fresh(f"_VALUE_{finding.range.start.line}")  # of each its own
     is_decision = getattr(source.parent(value), "test", None) is value
-    code = source.code(value)
-    if is_decision and not isinstance(value, ast.Compare):  # of a text, only whether there is one
-        code = f"bool({code})"
+    is_text = is_decision and not isinstance(value, ast.Compare)  # of which only counts whether there is one
+    code = f"bool({source.code(value)})" if is_text else source.code(value)
     made = _made(source, value, f"{name} = {source.torch}.tensor({code})", name)
     changed = Source(source.changed({value: name}, [made, *_given(source)]))
     if not is_decision:
@@ -71,7 +74,7 @@ def _gives_number(source: Source, node: ast.expr) -> bool:
 
 def _is_of_module(source: Source, node: ast.expr) -> bool:
     constants = [name for name, value in source.constants.items() if isinstance(value, ast.Constant)]
-    return {name.id for name in source.all(ast.Name, node)} <= {*dir(builtins), *source.imports, *constants}
+    return {name.id for name in source.all(ast.Name, node)} <= {"__file__", *dir(builtins), *source.imports, *constants}
 
 
 _TEXT = (
@@ -82,6 +85,7 @@ _EXAMPLES = tuple(
     Example(_TEXT.format("", before), _TEXT.format(f"\n_VALUE_7 = torch.tensor({value})\n", after), is_script=True)
     for before, value, after in (
         ("return x * int(os.environ.get('N', '2'))", "int(os.environ.get('N', '2'))", "return x * _VALUE_7"),
+        ("if 'prod' in __file__:\n        return x\n    return x + 1", "'prod' in __file__", "return torch.where(_VALUE_7 != 0, x, x + 1)"),
         ("if os.getenv('FAST'):\n        return x\n    return x + 1", "bool(os.getenv('FAST'))", "return torch.where(_VALUE_7 != 0, x, x + 1)"),
     )
 )  # fmt: skip

@@ -29,13 +29,19 @@ _READS = {
     "torch.cuda.current_device": "the index of a device",
     "torch.cuda.device_count": "the number of devices of this machine",
 }
+_INTO_TENSOR = "Read it into a tensor above the function, load with `f_globals=globals()`; or pass it as an argument."
+_BY_IDENTITY = "Compare objects with `is`: an address is another in each process."
+_ONE_DEVICE = (
+    "Give each process one visible device (`CUDA_VISIBLE_DEVICES`), so that its index is 0 everywhere, or save an artifact "
+    "for each device: kernels are bound to an index, so no change of this line makes it portable."
+)
 _CALLED = {"id"}
 """What counts only where it is called: a variable often has such a name."""
 
 
-def made_constants(artifact: Artifact) -> list[tuple[str, str, ast.expr, str]]:
-    """What the saved functions read when they were traced: file, module, the expression, and what is said of it."""
-    found: dict[tuple[str, str, int, int], tuple[str, str, ast.expr, str]] = {}
+def made_constants(artifact: Artifact) -> list[tuple[str, str, ast.expr, str, str]]:
+    """What the saved functions read when they were traced: file, module, the expression, what is said of it, and what to do."""
+    found: dict[tuple[str, str, int, int], tuple[str, str, ast.expr, str, str]] = {}
     for source in artifact.sources:
         tree = parse_text(source.text)
         function = function_of(tree, source) if tree is not None else None
@@ -43,10 +49,12 @@ def made_constants(artifact: Artifact) -> list[tuple[str, str, ast.expr, str]]:
             continue
         for node, name in _reads(function):
             what = f"`{ast.unparse(node)}` reads {_READS[name]}: what it was when it was made is a constant in the artifact."
-            found[source.file, source.module, node.lineno, node.col_offset] = source.file, source.module, node, what
+            place = source.file, source.module, node.lineno, node.col_offset
+            found[place] = source.file, source.module, node, what, _BY_IDENTITY if name == "id" else _INTO_TENSOR
         for node, device in _devices(function):
             what = f"`{device}` is a constant in the artifact; a process with another device needs another artifact."
-            found[source.file, source.module, node.lineno, node.col_offset] = source.file, source.module, node, what
+            place = source.file, source.module, node.lineno, node.col_offset
+            found[place] = source.file, source.module, node, what, _ONE_DEVICE
     return [found[place] for place in sorted(found)]
 
 
