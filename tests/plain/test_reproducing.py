@@ -72,6 +72,12 @@ def test_a_kernel_alone_has_its_definition_its_sizes_and_its_launch() -> None:
     assert "SECONDS = 2e-05" in text and "SECONDS" not in timing_script(stored(), None)
 
 
+def test_an_input_whose_shape_is_not_checked_is_made_as_inductor_makes_it() -> None:
+    text = timing_script(stored(CODE.replace("    assert_size_stride(arg1_1, (s77, 8), (8, 1))\n", "")), None)
+    assert "\narg1_1 = rand_strided((12, 8), (8, 1), device='cuda:0', dtype=torch.int64)\n" in text
+    assert "triton_0.run(buf0_0, arg1_1, arg0_1," in text
+
+
 def test_a_size_that_is_not_in_the_output_code_is_named() -> None:
     with pytest.raises(LookupError, match="the size s77"):
         timing_script(stored(CODE.replace("arg0_1 = 12", "arg0_1 = given")), None)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from facts import a_compile, a_kernel, an_outcome
@@ -16,6 +19,8 @@ from irscope.reporting.page import page_of
 from irscope.reporting.redaction import Redaction
 from irscope.store.store import Store
 from irscope.values.kernel.asking import StoredKernel
+from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.stages.documents import document
 
 GRAPH = (Path(__file__).parent / "graphs" / "inference.txt").read_text()
 
@@ -207,3 +212,10 @@ def test_the_innermost_loop_of_machine_code_is_marked(asked: Any, store: Store) 
     assert printed == ptx.replace("$L_1:\n", "$L_1:  // innermost loop: 2 instructions\n")
     _, printed = asked("show", "--stage", f"{id}/ptx", "--json")
     assert json.loads(printed)[0]["text"] == ptx and json.loads(printed)[0]["loops"][0]["last"] == 3
+    # The editor's document has the same mark.
+    run = store.find_run()
+    archive: Any = SimpleNamespace(
+        ask=AsyncMock(side_effect=lambda look: look(store)), report=AsyncMock(side_effect=store.report)
+    )
+    shown = asyncio.run(document(archive, uri_of_stage(run, f"{id}/ptx", "ptx"), AsyncMock()))
+    assert shown.text == ptx.replace("$L_1:\n", "$L_1:  // innermost loop: 2 instructions\n")

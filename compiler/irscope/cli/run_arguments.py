@@ -59,7 +59,7 @@ def add_to(run: Parser) -> None:
         help="with --target: choose again what the real device has chosen by timing, in the newest runs of this run store",
     )  # fmt: skip
     run.add_argument(
-        "--config", metavar="[NAME=]N",
+        "--config", metavar="[NAME=]N", action="append", default=[],
         help="with --target: take the N-th of the choices that `irscope show --autotuning` lists, of all or of an operator or kernel",
     )  # fmt: skip
     run.add_argument(

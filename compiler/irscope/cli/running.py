@@ -99,7 +99,7 @@ def _spec_of(options: argparse.Namespace) -> RunSpec:
         model=model,
         targets=targets_of(target, pipeline, Lane(options.lane)),
         tuned=tuned_of(options.tuned or "", target),
-        configs=configs_of(options.config or "", target),
+        configs=configs_of(",".join(options.config), target),
         fake=fake_of(options.fake, target),
         machine_code=machine_code_of(options.machine_code, target),
     )

@@ -27,7 +27,7 @@ from irscope.values.kernel.asking import StoredKernel
 from irscope.values.run.reading import divergences
 from irscope.vocabulary.records import dataclass
 
-_MINIFY_SECONDS = 300.0
+_MINIFY_SECONDS = 120.0
 _TOLD = 2000
 
 

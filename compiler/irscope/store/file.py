@@ -197,7 +197,7 @@ def recovered(path: str) -> bool:
 
 def is_own_store(path: str) -> bool:
     """Whether a file is the one in the user's cache folder, which irscope has made, and not one that the user named."""
-    return path == default_path() and "IRSCOPE_STORE" not in os.environ
+    return path == default_path() and not os.environ.get("IRSCOPE_STORE")
 
 
 def _only_read(path: str) -> sqlite3.Connection:

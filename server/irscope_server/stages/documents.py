@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from irscope.protocol import Report, StageRef
+from irscope.store.store import Store
 
 from irscope_server.base.archive import Archive
 from irscope_server.base.results import DocumentResult
@@ -27,8 +28,16 @@ async def document(archive: Archive, uri: str, make: Make) -> DocumentResult:
         stage = _first_of(await _report(archive, run), candidates)
     if stage is None:
         raise NoDocument(f"Run {run} has no stage {candidates[0]}. Choose one with Show Stage….")
-    text = await archive.ask(lambda store: store.stage_text(run, stage.id))
+    text = await archive.ask(lambda store: _text(store, run, stage))
     return DocumentResult(text, language_id(stage.language))
+
+
+def _text(store: Store, run: str, stage: StageRef) -> str:
+    """The text, of a kernel or of its machine code with comments that leave each line its number."""
+    from irscope.lowering.comments import facts_beside, with_comments  # takes time to import
+
+    text = store.stage_text(run, stage.id)
+    return with_comments(text, stage.name, facts_beside(store, run, stage, text))
 
 
 async def _report(archive: Archive, run: str) -> Report:

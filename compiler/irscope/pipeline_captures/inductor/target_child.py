@@ -53,6 +53,7 @@ from irscope.protocol import (
 )
 from irscope.targets.catalogue import CPU, Target
 from irscope.targets.properties import properties_of
+from irscope.vocabulary.units import count
 
 _LOOK_SECONDS = 0.5
 _OF_COMPILERS = ("torch.", "sympy.", "triton")
@@ -198,7 +199,7 @@ def _compile_kernels(book: RunBook, rows: Rows, target: Target, until: float) ->
             book.gap(CaptureGap(f"the stages of {stage} below its source", why[:2000]))
         rows.flush()
     if left:
-        what = f"the stages of {left} kernels for {target.name} below their source"
+        what = f"the stages of {count(left, 'kernel')} for {target.name} below their source"
         book.gap(CaptureGap(what, "the time for compiling kernels of targets is used up (docs/targets.md)"))
 
 

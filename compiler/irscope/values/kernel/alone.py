@@ -53,7 +53,9 @@ def timing_script(stored: StoredKernel, seconds: float | None) -> str:
     head = head_of(stored.text, stored.kernel.name)
     on_gpu = head.heuristic != "cpp"
     others = re.findall(r"= empty_strided_(?!cpu\b)(\w+)\(\(", stored.code)
-    made, given = _arguments(stored.launches[0], head, "cpu" if not on_gpu else others[0] if others else "cuda")
+    made, given = _arguments(
+        stored.code, stored.launches[0], head, "cpu" if not on_gpu else others[0] if others else "cuda"
+    )
     run, stream = (".run", ", stream=get_raw_stream(0)") if on_gpu else ("", "")
     call = f"{stored.kernel.name}{run}({', '.join(given)}{stream})"
     told = {"name": stored.kernel.name, "seconds": seconds, "slow": SLOW}
@@ -65,7 +67,7 @@ def timing_script(stored: StoredKernel, seconds: float | None) -> str:
     )  # fmt: skip
 
 
-def _arguments(launch: Launch, head: KernelHead, device: str) -> tuple[list[str], list[str]]:
+def _arguments(code: str, launch: Launch, head: KernelHead, device: str) -> tuple[list[str], list[str]]:
     """The lines that make the tensors of a launch, and its arguments."""
     names, made, given = dict[tuple[Any, ...], str](), list[str](), list[str]()
     parameters = [*head.named(launch.arguments, dict.fromkeys(head.blocks))[0], *[""] * len(launch.arguments)]
@@ -75,8 +77,12 @@ def _arguments(launch: Launch, head: KernelHead, device: str) -> tuple[list[str]
             given.append(str(argument))
         elif not kind.startswith("*"):  # the graph's input that is a size
             given.append(argument.memory)
-        elif argument.shape is None:
-            raise LookupError(f"The output code does not have the shape of {argument.name or parameter}.")
+        elif argument.shape is None:  # in what Inductor writes to time the whole graph
+            line = re.search(rf"^\s+({argument.memory} = rand_strided\(.*\))$", code, re.MULTILINE)
+            if line is None:
+                raise LookupError(f"The output code does not have the shape of {argument.name or parameter}.")
+            made += [line[1]] if line[1] not in made else []
+            given.append(argument.memory)
         else:
             dtype = argument.dtype or DTYPES.get(kind.lstrip("*"), "float32")
             form = (argument.memory, argument.shape, argument.strides, dtype)
