@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from facts import a_compile, a_stage
-from irscope.cli.arguments import read
 from irscope.driver.targets import configs_of, tuned_of
 from irscope.internals.frames import report_to
 from irscope.internals.tuning_hooks import choose_again, name_of_option, template_key
@@ -201,8 +200,6 @@ def test_an_estimate_prefers_blocks_that_fit_the_device() -> None:
 
 def test_a_configuration_is_chosen_by_its_number() -> None:
     assert configs_of("", "") == {} and configs_of("3", "h100") == {"": 3}
-    both = read(["run", "a.py", "--target", "h100", "--config", "mm=2", "--config", "triton_per_fused_0=4"]).config
-    assert configs_of(",".join(both), "h100") == {"mm": 2, "triton_per_fused_0": 4}  # none is dropped
     assert configs_of("mm=2,triton_per_fused_0=4", "h100") == {"mm": 2, "triton_per_fused_0": 4}
     for given, target in (("3", ""), ("mm", "h100"), ("0", "h100"), ("mm=99999", "h100")):
         with pytest.raises(LookupError, match="--config"):

@@ -369,7 +369,7 @@ _shtab_irscope_run_options=(
   "--check-without-compile[if the script fails inside compiled code, run it again without compile and say whether it fails, too]"
   "--target[predict the kernels for these devices, too (irscope targets), as in h100,a100\; needs the package triton]:NAMES:"
   "--tuned[with --target\: choose again what the real device has chosen by timing, in the newest runs of this run store]:FILE:_files"
-  "--config[with --target\: take the N-th of the choices that \`irscope show --autotuning\` lists, of all or of an operator or kernel]:[NAME=]N:"
+  "*--config[with --target\: take the N-th of the choices that \`irscope show --autotuning\` lists, of all or of an operator or kernel]:[NAME=]N:"
   "--fake[with --target\: tensors have shapes and no storage, so that a model larger than the memory can be compiled\; where the script needs a value it gets zeros, and that is a finding]"
   "--no-machine-code[with --target\: keep the source of each kernel and do not compile it to PTX or AMDGCN, which takes longer]"
   "--world[run as ranks of a job with N ranks, with PyTorch\'s fake process group\: no other machine or GPU is needed]:N:"
