@@ -527,8 +527,8 @@ def test_what_is_not_portable_is_told_at_its_line() -> None:
     hints = {node.lineno: hint for _, _, node, _, hint in made_constants(artifact)}
     assert "f_globals" in hints[7] and "f_globals" in hints[8]
     artifact.sources[:] = [Source("m", "/m.py", 1, 3, "def f(x, y):\n    return x.to('cuda:1') if id(x) == 3 else y\n")]
-    hints = {ast.unparse(node): hint for _, _, node, _, hint in made_constants(artifact)}
-    assert "CUDA_VISIBLE_DEVICES" in hints["'cuda:1'"] and "`is`" in hints["id(x)"]
+    by_text = {ast.unparse(node): hint for _, _, node, _, hint in made_constants(artifact)}
+    assert "CUDA_VISIBLE_DEVICES" in by_text["'cuda:1'"] and "`is`" in by_text["id(x)"]
     artifact.sources[:] = [Source("m", "/m.py", 8, 10, TEXT)]
     assert not_portable(artifact) == []
 

@@ -38,7 +38,7 @@ class Script:
     Args:
         kind: ``compile-error``, ``wrong-number`` or ``slow-kernel``.
         text: Of a divergence: as it is in the data of its stage, ``inputs`` is the file that it loads.
-        said: What it prints where it shows it.  Empty: nothing of the run can be compared with it, ``why`` says why.
+        said: What it prints where it shows it.  Empty: the run has nothing to compare it with, and ``why`` says why.
     """
 
     kind: str

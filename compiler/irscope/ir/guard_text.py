@@ -23,7 +23,7 @@ _NO_TENSOR = pattern(
 _OWN_ATTRIBUTE = pattern(r"^not ___dict_contains\('(?P<name>\w+)', (?P<owner>.+)\.__dict__\)$")
 _FREED = pattern(r"^Cache line invalidated because (?P<source>.+) got deallocated$")
 """What PyTorch says in place of a guard on an object's identity once that object is gone."""
-_OF_OBJECT = pattern(r"^(?P<source>.+?) == <.+>$")  # an object without a text of its own
+_OF_OBJECT = pattern(r"^(?P<source>.+?) == <.+>$")  # an object without its own text
 _NOT_FOUND = pattern(
     r"^(?:\w+: )?(?P<why>KeyError|IndexError|Not a function|getattr failed)(?: on)?(?: source)? (?P<source>.+)$"
 )

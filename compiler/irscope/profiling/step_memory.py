@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -220,15 +220,8 @@ class _Step:
             else:
                 live.pop(block.address, None)
         peak = self._blocks[self._peak] if self._peak >= 0 else None
-        freed = {block.address: block.time for block in reversed(self._blocks[self._peak + 1 :]) if block.bytes < 0}
         curve = Curve(self._curve)
-        at_peak = curve.piece(peak.time) if peak is not None else 0
-        rows = []
-        for address, one in _with_free(live, segments).items():
-            row, modules, frames = self._row(one, peak)
-            first = curve.piece(one.block.time) if one.block is not None else 0
-            last = max(at_peak, curve.piece(freed[address]) - 1) if address in freed else len(curve.points) - 1
-            rows.append((replace(row, first=first, last=last, free_beside=one.free_beside), modules, frames))
+        rows = list(self._rows(_with_free(live, segments), peak, curve))
         if (unnamed := self._peak_bytes - sum(row.bytes for row, _, _ in rows)) > 0:
             rows.append((HeldBlock(UNNAMED, "", unnamed, last=len(curve.points) - 1), (), ()))
         return StepMemory(
@@ -238,6 +231,18 @@ class _Step:
             tuple(_largest([row for row, _, _ in rows])), tuple(curve.points),
             _tree(((row, modules) for row, modules, _ in rows)), _tree(((row, frames) for row, _, frames in rows)),
         )  # fmt: skip
+
+    def _rows(
+        self, live: Mapping[int, _Held], peak: _Block | None, curve: Curve
+    ) -> Iterator[tuple[HeldBlock, Path, Path]]:
+        """The rows of blocks that are held at the peak, with the points of the curve between which they are."""
+        freed = {block.address: block.time for block in reversed(self._blocks[self._peak + 1 :]) if block.bytes < 0}
+        at_peak = curve.piece(peak.time) if peak is not None else 0
+        for address, one in live.items():
+            row, modules, frames = self._row(one, peak)
+            first = curve.piece(one.block.time) if one.block is not None else 0
+            last = max(at_peak, curve.piece(freed[address]) - 1) if address in freed else len(curve.points) - 1
+            yield replace(row, first=first, last=last, free_beside=one.free_beside), modules, frames
 
     def _row(self, one: _Held, peak: _Block | None) -> tuple[HeldBlock, Path, Path]:
         """A row for a block, with its modules and its frames."""

@@ -478,7 +478,7 @@ class Report:
 
     def of_target(self, target: str) -> Report:
         """What a run on the target would have found, as a report: its compiles with the stages of the script's own that
-        come before the first of the target's, and its kernels.  Of such a report: itself.
+        come before the first of the target's, and its kernels.  If it is such a report already, itself.
 
         Raises LookupError with a message for the user if the run has no predictions for it.
         """

@@ -155,7 +155,7 @@ def held_now(device: bool, own: Iterable[Any], freed: Freed, arguments: Any = ()
     `arguments` are those of a program that is called."""
     torch: Any = sys.modules["torch"]
     everything = gc.get_objects()
-    inputs = [each for each in torch.utils._pytree.tree_leaves(arguments) if isinstance(each, torch.Tensor)]
+    inputs = list(filter(torch.is_tensor, torch.utils._pytree.tree_leaves(arguments)))
     ids = {id(each) for each in inputs}
     modules = [each for each in everything if issubclass(type(each), torch.nn.Module)]
     steps = (
@@ -169,10 +169,7 @@ def held_now(device: bool, own: Iterable[Any], freed: Freed, arguments: Any = ()
     for tensor, kind, name in steps:
         if is_the_scripts(tensor) and tensor.is_cuda == device and (storage := storage_of(tensor)):
             address, size = storage
-            why = VIEW if 2 * tensor.numel() * tensor.element_size() <= size else ""
-            if kind == STATES and tensor.dtype is torch.float32 and tensor.dim():
-                why = FLOAT32
-            held.setdefault(address, (size, kind, name[:_LONGEST_NAME], GRAPHS if _has_graph(tensor, kind) else why))
+            held.setdefault(address, (size, kind, name[:_LONGEST_NAME], _why_held(tensor, kind, size)))
             if not device:
                 freed.watch(tensor, address, size)
     if device:
@@ -205,9 +202,13 @@ def storage_of(tensor: Any) -> tuple[int, int] | None:
     return (address, size) if address and size else None
 
 
-def _has_graph(tensor: Any, kind: str) -> bool:
-    """Whether a variable keeps what autograd saved for a backward."""
-    return kind == VARIABLES and tensor.grad_fn is not None
+def _why_held(tensor: Any, kind: str, size: int) -> str:
+    """Why a storage of `size` bytes is held though little of it is needed, or less would do; empty for most."""
+    if kind == VARIABLES and tensor.grad_fn is not None:  # it keeps what autograd saved for a backward
+        return GRAPHS
+    if kind == STATES and tensor.dtype is sys.modules["torch"].float32 and tensor.dim():
+        return FLOAT32
+    return VIEW if 2 * tensor.numel() * tensor.element_size() <= size else ""
 
 
 def _of_modules(modules: list[Any]) -> Iterator[tuple[Any, str, str]]:

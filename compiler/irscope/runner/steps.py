@@ -48,7 +48,7 @@ class Steps(Rounds):
             function, file, line = named_place_of(program, args)
             self._facts |= {"function": function, "file": file, "line": line, **facts_of(program, (args, kwargs))}
 
-    def _called(self, program: Program) -> None:
+    def _called(self, program: Program, arguments: Any) -> None:
         if program is not self._first or sys.modules["torch"].compiler.is_compiling():
             return
         synchronize()

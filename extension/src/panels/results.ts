@@ -392,7 +392,7 @@ export interface MemoryPlan {
   buffers: MemoryBuffer[];
   /** What the buffers take, by module. */
   modules: MeasureTree;
-  /** Of a measured step the same by call frame; else empty. */
+  /** The same by call frame, where a step was measured; else empty. */
   lines: MeasureTree;
 }
 

@@ -82,7 +82,7 @@ class MemoryPlan:
     modules: MeasureTree
     """What the buffers take, by module."""
     lines: MeasureTree
-    """Of a measured step the same by call frame; else empty."""
+    """The same by call frame, where a step was measured; else empty."""
 
 
 @dataclass(frozen=True)
@@ -127,14 +127,7 @@ def _measured(store: Store, run: str | None, uri_of: UriOf) -> tuple[MemoryPlan,
     languages = {stage.id: stage.language for one in store.report(run).compiles for stage in one.stages}
 
     def block(one: HeldBlock) -> MemoryBuffer:
-        name = f"{one.name or one.kind}{f' ×{one.count}' if one.count > 1 else ''}"
-        uri = uri_of_stage(run, one.stage, languages[one.stage]) if one.stage in languages else ""
-        places = (Place(place_uri(uri_of, one.file), max(0, one.line - 1)),) if one.file else ()
-        about = ": ".join(each for each in (one.kind if one.name else "", one.why) if each)
-        return MemoryBuffer(
-            name, one.bytes, "", _CATEGORIES.get(one.kind, "temporary"), "", "", one.first, one.last, about, one.module,
-            max(0, one.code_line - 1), uri, places,
-        )  # fmt: skip
+        return _held(one, uri_of_stage(run, one.stage, languages[one.stage]) if one.stage in languages else "", uri_of)
 
     beside = " ".join(each for each in (f"in {found.peak_in}.", reserved_words(found)) if each)
     return (
@@ -144,6 +137,17 @@ def _measured(store: Store, run: str | None, uri_of: UriOf) -> tuple[MemoryPlan,
             beside, True, tuple(map(block, found.held)), tree_answer(folded(found.by_kind), uri_of),
             tree_answer(chained(found.by_line), uri_of),
         ),
+    )  # fmt: skip
+
+
+def _held(one: HeldBlock, code: str, uri_of: UriOf) -> MemoryBuffer:
+    """A block of a measured step; ``code`` is the URI of the output code that allocates it."""
+    name = f"{one.name or one.kind}{f' ×{one.count}' if one.count > 1 else ''}"
+    places = (Place(place_uri(uri_of, one.file), max(0, one.line - 1)),) if one.file else ()
+    about = ": ".join(each for each in (one.kind if one.name else "", one.why) if each)
+    return MemoryBuffer(
+        name, one.bytes, "", _CATEGORIES.get(one.kind, "temporary"), "", "", one.first, one.last, about, one.module,
+        max(0, one.code_line - 1), code, places,
     )  # fmt: skip
 
 

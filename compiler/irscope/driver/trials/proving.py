@@ -123,7 +123,7 @@ class Prover:
         has_run: Whether the user has run the script already: then the original, too, is run without harm
             (`RunRequest.trial`).
         aot: Whether AOTAutograd compiles the graphs.
-        lane: How far down the compiled runs go.
+        lane: Of the compiled runs.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Prover:
         aot: bool = True,
         lane: Lane = Lane.FAST,
     ) -> None:
-        self._has_run, self._lane = has_run, lane
+        self._has_run, self._lanes = has_run, (lane, Lane.FAST)
         self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False, aot=aot)
         self._worker, self._cancel = worker, cancel
         self._folder, self._beside = tempfile.mkdtemp(prefix="irscope-fix-"), ThreadPoolExecutor(2)
@@ -217,8 +217,7 @@ class Prover:
         return ""
 
     def run(self, texts: Mapping[str, str], without_compile: bool = False, trial: bool = True) -> Trial:
-        """Runs the script with other texts of files.  What is computed is compared with the original without compile, once
-        that has run.
+        """Runs the script with other texts of files; what it computes is compared with the original without compile.
 
         Args:
             trial: Whether it is run without harm.
@@ -232,7 +231,7 @@ class Prover:
         # A worker may have imported a library before it can have another text.
         worker = None if any(is_package_file(path) for path in texts) else self._worker
         spec = dataclasses.replace(self._spec, overlays=overlays, without_compile=without_compile, evidence=folder)
-        spec = dataclasses.replace(spec, trial=trial, lane=Lane.FAST if without_compile else self._lane)
+        spec = dataclasses.replace(spec, trial=trial, lane=self._lanes[without_compile])
         findings: dict[object, Finding] = {}
         compiles: dict[str, Compile] = {}
         ended, printed = [False], {"stdout": bytearray(), "stderr": bytearray()}
@@ -258,9 +257,8 @@ class Prover:
         if is_reference and os.path.exists(os.path.join(folder, REFERENCE)):
             os.replace(os.path.join(folder, REFERENCE), known)
         self._beside.submit(scratch.leave, folder)  # now: it removes what is in the folder
-        found = tuple(causes_only(list(findings.values())))
         lines = written(*(data.decode("utf-8", "replace") for data in printed.values()))
-        return Trial(outcome, found, tuple(compiles.values()), lines, evidence)
+        return Trial(outcome, tuple(causes_only(list(findings.values()))), tuple(compiles.values()), lines, evidence)
 
 
 def _answer(path: str) -> FoundEvidence | None:

@@ -66,7 +66,7 @@ class Candidate:
 
 
 def candidates_for(facts: Facts) -> list[Candidate]:
-    """Those that can pay in a script."""
+    """The candidates that can pay in a script."""
     return [one for one in CANDIDATES if one.applies(facts)]
 
 

@@ -31,7 +31,7 @@ from irscope.vocabulary.units import count
 ROUNDS = 18
 """As `irscope.driver.break_trials` has them, and for the same reason."""
 _AT_ONCE = 2
-"""So many candidates wait beside the script for their turns: each holds memory."""
+"""How many candidates wait beside the script for their turns: each holds memory."""
 _SHARE_OF_SINGLES = 0.6
 _PROFILED_CALLS, _MOST_KERNELS = 10, 3
 _CHECKED_STEPS = 4

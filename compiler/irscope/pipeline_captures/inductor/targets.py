@@ -302,25 +302,26 @@ class Targets:
         states = self._optimizers.state_bytes() if self._plans else 0
         step = self._optimizers.step_bytes
         memory = {target.name: int(target.value("memory") or 0) for target in self._targets}
-        kept: dict[
-            tuple[str, str], tuple[int, int, int]
-        ] = {}  # (frame, target) → bytes kept, of gradients, of libraries
+        kept = dict[tuple[str, str], tuple[int, int, int]]()  # (frame, target) → bytes kept, of gradients, of libraries
         for compile, target in ((compile, target) for compile in self._given for target in self._targets):
             name, frame = target.name, compile.partition("/")[0]
             plan, backward = (self._plans.get((compile, name, is_backward)) for is_backward in (False, True))
             if plan is None or not memory[name]:
                 continue
             mine = self._given[compile]
-            before = [each for (other, of), each in kept.items() if of == name and other != frame]
+            before = _earlier([each for (other, of), each in kept.items() if of == name and other != frame])
             needs = fitting.needs_of(
-                plan, backward, self._parameters, self._gradients, states, mine, step,
-                (sum(each[0] for each in before), sum(each[1] for each in before), max((each[2] for each in before), default=0)),
-                _workspace(target),
-            )  # fmt: skip
+                plan, backward, self._parameters, self._gradients, states, mine, step, before, _workspace(target)
+            )
             if backward is not None:
                 kept[frame, name] = fitting.kept_bytes(plan, backward), mine[1], needs.libraries
             text, data = fitting.stage_text(needs, memory[name], name), fitting.stage_data(needs, memory[name])
             self._book.put_stage(f"{compile}/{name}", MEMORY_FIT.name, text, 0, data)
+
+
+def _earlier(kept: Sequence[tuple[int, int, int]]) -> tuple[int, int, int]:
+    """What functions called before keep, and their gradients, together; the most of libraries."""
+    return sum(each[0] for each in kept), sum(each[1] for each in kept), max((each[2] for each in kept), default=0)
 
 
 def _workspace(target: Target) -> int:

@@ -15,7 +15,7 @@ from irscope.values.kernel.asking import StoredKernel
 SLOW = "as slow as in the run"
 """What the script prints if a launch takes at least half of the time that it took in the run."""
 _SIZE = re.compile(r"^\s+([a-z]+\d+(?:_\d+)?) = (-?\d+|[a-z]+\d+(?:_\d+)?)$", re.MULTILINE)
-"""A size that depends on inputs, or an input that is one, and its value in what Inductor writes to time the whole graph."""
+"""A size that depends on inputs, or is an input, and its value in Inductor's own code that times the whole graph."""
 _SCRIPT = '''\
 """{name}, alone.  Made by irscope: times a launch{exits}."""
 

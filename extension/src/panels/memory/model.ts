@@ -11,7 +11,7 @@ export const CATEGORIES: { category: Category; title: string; hint: string }[] =
   { category: "parameters", title: "parameters", hint: "Parameters and buffers of modules" },
   { category: "optimizer", title: "optimizer state", hint: "What the optimizer keeps from step to step" },
   { category: "inputs", title: "inputs, variables", hint: "What the script's variables hold" },
-  { category: "gradients", title: "gradients", hint: "Of parameters, and what the backward returns" },
+  { category: "gradients", title: "gradients", hint: "The gradients of parameters, and what the backward returns" },
   { category: "kept", title: "kept for the backward", hint: "Returned by the forward for its backward alone" },
   { category: "returned", title: "returned", hint: "What the caller gets" },
   { category: "temporary", title: "temporary", hint: "Freed before the end" },

@@ -205,7 +205,7 @@ function partsOf({ modules, lines }: MemoryPlan): Part[] {
   return PARTS.filter((part) => has[part]);
 }
 
-/** Of a measured step only what is held at its peak has a row. */
+/** In a measured step, only what is held at its peak has a row. */
 function heldWords({ measured }: MemoryPlan, { live, count, largest, rest }: AtStep): string {
   const others = live - rest.bytes - largest.reduce((sum, { bytes }) => sum + bytes, 0);
   const more = measured && others > 0 ? `, and ${units.size(others)} that are not held at the peak` : "";
