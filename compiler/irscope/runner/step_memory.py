@@ -154,19 +154,8 @@ def held_now(device: bool, own: Iterable[Any], freed: Freed, arguments: Any = ()
     first, what no name is known for last.  And the bytes of irscope's `own` tensors, which are not among them.
     `arguments` are those of a program that is called."""
     torch: Any = sys.modules["torch"]
-    everything = gc.get_objects()
-    inputs = list(filter(torch.is_tensor, torch.utils._pytree.tree_leaves(arguments)))
-    ids = {id(each) for each in inputs}
-    modules = [each for each in everything if issubclass(type(each), torch.nn.Module)]
-    steps = (
-        *((tensor, _OWN, "") for tensor in own),
-        *_of_modules(modules), *_of_optimizers(torch, everything),
-        *((tensor, INPUTS if id(tensor) in ids else kind, name) for tensor, kind, name in _of_variables(torch)),
-        *((each, INPUTS, "") for each in inputs),
-        *((each, OTHERS, "") for each in everything if issubclass(type(each), torch.Tensor)),
-    )  # fmt: skip
     held: dict[int, Held] = {}
-    for tensor, kind, name in steps:
+    for tensor, kind, name in [*((tensor, _OWN, "") for tensor in own), *_tensors(torch, arguments)]:
         if is_the_scripts(tensor) and tensor.is_cuda == device and (storage := storage_of(tensor)):
             address, size = storage
             held.setdefault(address, (size, kind, name[:_LONGEST_NAME], _why_held(tensor, kind, size)))
@@ -177,6 +166,18 @@ def held_now(device: bool, own: Iterable[Any], freed: Freed, arguments: Any = ()
     largest = sorted(held.items(), key=lambda item: -item[1][0])
     rows = [[address, *row] for address, row in largest if row[1] != _OWN]
     return rows[:_MOST_HELD], sum(row[0] for _, row in largest if row[1] == _OWN)
+
+
+def _tensors(torch: Any, arguments: Any) -> Iterator[tuple[Any, str, str]]:
+    """All tensors, what each is for, and its name; again without a name at the end."""
+    everything = gc.get_objects()
+    inputs = list(filter(torch.is_tensor, torch.utils._pytree.tree_leaves(arguments)))
+    ids = {id(each) for each in inputs}
+    yield from _of_modules([each for each in everything if issubclass(type(each), torch.nn.Module)])
+    yield from _of_optimizers(torch, everything)
+    yield from ((tensor, INPUTS if id(tensor) in ids else kind, name) for tensor, kind, name in _of_variables(torch))
+    yield from ((each, INPUTS, "") for each in inputs)
+    yield from ((each, OTHERS, "") for each in everything if issubclass(type(each), torch.Tensor))
 
 
 def _with_all_blocks(torch: Any, held: Mapping[int, Held]) -> dict[int, Held]:

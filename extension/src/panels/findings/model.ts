@@ -15,7 +15,11 @@ export const COLUMNS: { column: Column; title: string; hint: string }[] = [
   { column: "cause", title: "Cause", hint: "What happened, and PyTorch's code for it" },
   { column: "place", title: "Place", hint: "The line that it is about; of several the one that cost most" },
   { column: "count", title: "Times", hint: "How often it happened in this run" },
-  { column: "seconds", title: "Compile time", hint: "Compile time that it caused; what two causes share counts for both" },
+  {
+    column: "seconds",
+    title: "Compile time",
+    hint: "Compile time that it caused; what two causes share counts for both",
+  },
   { column: "graphs", title: "Extra graphs", hint: "Graphs that would not be there without it" },
   { column: "fixes", title: "Fixes", hint: "Quick fixes that are offered" },
 ];
