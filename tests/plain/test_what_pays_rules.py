@@ -6,9 +6,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from irscope.cli.tuning import _lines
 from irscope.driver.driver import RunSpec
 from irscope.driver.rounds import Measured
-from irscope.driver.trials.proving import Status
+from irscope.driver.trials.proving import Prover, Status, Trial
 from irscope.driver.tuning.candidates import CANDIDATES, Facts, candidates_for
 from irscope.driver.tuning.deciding import gain_of, payback
 from irscope.driver.tuning.tuning import FIXES, Row, Tuned, _facts, _order, _Tuning
@@ -182,6 +183,25 @@ def test_a_candidate_goes_on_top_of_the_fixes(tuning: _Tuning) -> None:
     three = tuning._together(both, _single(tuning, "channels_last"))
     assert three is not None
     assert "# fixed" in three.texts[tuning._script]
+
+
+def test_a_check_that_was_cut_off_says_nothing(tuning: _Tuning, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: Prover, *_: object, **__: object) -> Trial:
+        tuning._stop.set()
+        return Trial(Outcome(OutcomeKind.CANCELLED, None, "The run was cancelled.", 1.0), (), (), ([], []), None)
+
+    monkeypatch.setattr(Prover, "run", run)
+    row = tuning._checked(_row("some", 0.5, None))
+    assert (row.status, row.reason) == (Status.UNPROVEN, "There was no time left to check its results.")
+
+
+def test_nothing_pays_is_not_said_of_what_was_not_checked(tuning: _Tuning) -> None:
+    told = {
+        status: next(_lines(Tuned(rows=[_row("some", 0.5, status), _row("other", 1.4, None)])))
+        for status in (Status.UNPROVEN, Status.DISPROVEN)
+    }
+    assert set(told.values()) == {"What is faster below was not proven to compute the same."}
+    assert next(_lines(Tuned(rows=[_row("other", 1.4, None)]))) == "Nothing pays here."
 
 
 def test_paths_of_blocks_that_are_no_names_are_not_written() -> None:

@@ -61,7 +61,10 @@ def _lines(found: Tuned) -> Iterator[str]:
     if found.step is not None:
         yield f"A step takes {found.step.words}; compile time {duration(found.compile_seconds)}."
     best = [found.best] if found.best is not None else []
-    if found.best is None:
+    is_faster = any(row.gain is not None and row.gain.is_faster for row in found.rows)
+    if found.best is None and is_faster and not any(row.pays for row in found.rows):
+        yield "What is faster below was not proven to compute the same."
+    elif found.best is None:
         what = " but what changes numbers" if any(row.pays for row in found.rows) else ""
         parts = ", ".join(f"{percent(part)} {name}" for name, part in found.consists)
         which = " of what was tried" if found.ended_early else ""

@@ -162,6 +162,7 @@ def _on_gpu(facts: Facts) -> bool:
 
 
 CANDIDATES = (
+    _argument("mode", '"reduce-overhead"', "mode", _on_gpu),
     _argument("disable", "True", "mode", _always),  # what compiling itself is worth
     _argument("dynamic", "False", "sizes", _always),
     _argument("dynamic", "True", "sizes", lambda facts: facts.compiled_again),
@@ -169,7 +170,6 @@ CANDIDATES = (
     Candidate("compile each block", "where", _blocks, applies=lambda facts: bool(facts.blocks), moves_compile=True),
     Candidate("channels_last", "layout", _channels_last, applies=lambda facts: facts.convolutions),
     _inductor("freezing", "weights are constants: later changes of them have no effect", lambda facts: not facts.grad),
-    _argument("mode", '"reduce-overhead"', "mode", _on_gpu),
     _argument("mode", '"max-autotune-no-cudagraphs"', "mode", _always),
     _inductor("coordinate_descent_tuning", "", _on_gpu),
     _inductor("combo_kernels", "", _on_gpu),

@@ -272,9 +272,7 @@ class _Tuning:
     def _checked(self, row: Row) -> Row:
         """Whether the first steps compute the same as without compile, with gradients, on the run's inputs and on others."""
         if self._stop.is_set():
-            return dataclasses.replace(
-                row, status=Status.UNPROVEN, reason="There was no time left to check its results."
-            )
+            return _unchecked(row)
         self._say(f"checking {row.name}")
         moves = any(part.moves_compile for part in row.parts)
         if moves:
@@ -284,6 +282,8 @@ class _Tuning:
             self._reference = self._reference or self._provers.enter_context(self._prover(self._spec))
             self._eager = self._eager or self._reference.run({}, without_compile=True)
             proof = compared(self._eager, self._reference.run(row.texts))
+        if self._stop.is_set():  # what was cut off says nothing
+            return _unchecked(row)
         checks = (*proof.checks, *(["the same text without compile"] if moves else []))
         return dataclasses.replace(row, status=proof.status, reason=proof.reason, checks=checks)
 
@@ -344,6 +344,10 @@ class _Tuning:
                 return None
         group = FIXES if fixes is not None else "combination"
         return Row(f"{first.name} + {second.name}", group, {**texts, self._script: text}, parts)
+
+
+def _unchecked(row: Row) -> Row:
+    return dataclasses.replace(row, status=Status.UNPROVEN, reason="There was no time left to check its results.")
 
 
 def _compile_seconds(report: Report) -> float:
