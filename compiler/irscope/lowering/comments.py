@@ -32,14 +32,15 @@ def facts_beside(store: Store, run: str, stage: StageRef, text: str) -> dict[str
 
 def with_comments(text: str, kind: str, facts: dict[str, Any]) -> str:
     """The text with its facts as comments: no line gets another number."""
-    rows = text.removesuffix("\n").split("\n")
+    was = text.removesuffix("\n").split("\n")
+    rows = [*was]
     for loop in facts.get("loops", ()):
         rows[loop.first - 1] += f"  {COMMENTS[kind]} {loop.words}"
     for key, words in _SIZES.items():
         told = facts.get(key) or ["none"]
         pairs = [f"{name} {size}" for name, size in told.items()] if isinstance(told, dict) else told
         rows += [f"# {words}: {', '.join(pairs)}"] * (key in facts)
-    return "\n".join(rows) + "\n" if facts else text
+    return text if rows == was else "\n".join(rows) + "\n"
 
 
 _SIZES = {"size_hints": "size hints", "divisible_by_16": "divisible by 16", "others": "not known to be"}

@@ -19,7 +19,7 @@ from irscope.internals.allocations import MemoryProfiler
 from irscope.internals.fake_run import is_the_scripts
 from irscope.internals.frames import report, user_locals
 from irscope.internals.hooks import Hook
-from irscope.internals.run_memory import CUBLAS_WORKSPACES, is_parameter
+from irscope.internals.run_memory import CUBLAS_WORKSPACES, is_parameter, tensors_in
 from irscope.profiling.step_memory import (
     BUFFERS,
     FLOAT32,
@@ -171,7 +171,7 @@ def held_now(device: bool, own: Iterable[Any], freed: Freed, arguments: Any = ()
 def _tensors(torch: Any, arguments: Any) -> Iterator[tuple[Any, str, str]]:
     """All tensors, what each is for, and its name; again without a name at the end."""
     everything = gc.get_objects()
-    inputs = list(filter(torch.is_tensor, torch.utils._pytree.tree_leaves(arguments)))
+    inputs = tensors_in(torch, arguments)
     ids = {id(each) for each in inputs}
     yield from _of_modules([each for each in everything if issubclass(type(each), torch.nn.Module)])
     yield from _of_optimizers(torch, everything)

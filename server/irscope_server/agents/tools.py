@@ -255,7 +255,7 @@ class Tools:
         verified ones; apply: also write it; measure: also what it does to kernels and the time of a call.  only: a code
         (GB0170) or kind.  patches: write a patch with a text for the pull request into this folder for each break in an
         installed library.  tune: instead measure what makes its steps faster (fixes, arguments of torch.compile, settings),
-        and return the proven patch; needs a script of hundreds of steps, and seconds=900.  seconds: begin no other trial then."""
+        and return the proven patch; needs hundreds of steps and seconds=900.  seconds: begin no other trial then."""
         limit = starting.seconds_of(seconds)
         if tune:
             command = ["tune", f"--budget={limit}", *entries.more("tune", options), word(script, "script")]

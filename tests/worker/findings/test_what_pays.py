@@ -47,6 +47,7 @@ def _planted(name: str, **changes: str) -> Candidate:
     return Candidate(name, name, functools.partial(_replaced, changes=texts))
 
 
+@pytest.mark.nightly
 def test_what_pays_is_first_and_what_changes_numbers_is_not_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -236,7 +236,7 @@ def test_an_old_python(tmp_path: Path) -> None:
         (["run", "-m", "x", "--pytest", "y"], "-m and --pytest: use only one of them"),
         (
             ["list", "--", "x"],
-            "only `irscope run`, `check`, `verify-target`, `fix`, `compare`, `profile`, `diff`, `values`, `diverge` and `watch` take arguments after --",
+            "only `irscope run`, `check`, `verify-target`, `fix`, `tune`, `compare`, `profile`, `diff`, `values`, `diverge` and `watch` take arguments after --",
         ),
         (["verify-target", "h100", "EMPTY/none.py"], "The script did not run to its end: File not found: "),
         (["check", "EMPTY/none.py"], "File not found: "),
