@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irscope.usercode.notebooks import is_notebook
+from irscope.usercode.user_files import is_installed_file
 
 from irscope_server.base.context import Document, EditorContext
 from irscope_server.base.settings import Settings
@@ -88,9 +89,8 @@ class Planner:
         path, key = document.path, document.key
         if (of_file := _entry_of(path, folder, settings)) and (entry := self._parse(of_file, folder)):
             return entry, True
-        if (
-            is_notebook(path) or does_work(text) or not (text or os.path.exists(path))
-        ):  # one that is gone: the run says so
+        is_script = does_work(text) and not is_installed_file(path)  # which does its work where it is imported
+        if is_notebook(path) or is_script or not (text or os.path.exists(path)):  # one that is gone: the run says so
             return script_entry(path, folder), False
         entries = [entry for name in settings.entry if (entry := self._parse(name, folder))]
         for entry in entries:

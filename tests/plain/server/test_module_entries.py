@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from irscope.protocol import EntryKind
+from irscope_server.base.context import Document
+from irscope_server.base.settings import Settings
 from irscope_server.base.texts import file_key
 from irscope_server.running.candidates import candidates_for
 from irscope_server.running.entries import BadEntry, Entry, parse_entry
 from irscope_server.running.launch import launch_of, python_launches, read_launch_file, without_comments
+from irscope_server.running.plans import Planner
+from irscope_server.running.results import Results
 
 SCRIPT, MODULE, PYTEST = EntryKind.SCRIPT, EntryKind.MODULE, EntryKind.PYTEST
 
@@ -234,3 +240,20 @@ def test_of_two_modules_with_one_name_the_one_beside_is_meant(tmp_path: Path) ->
     )
     assert [one.entry for one in candidates_for(str(folder / "b/utils.py"), str(folder), [])] == ["b/go.py"]
     assert candidates_for(str(folder / "a/utils.py"), str(folder), []) == ()
+
+
+@pytest.mark.parametrize(
+    ("place", "runs"), [("site-packages/pkg/activations.py", False), ("train.py", True)], ids=["installed", "own"]
+)
+def test_an_installed_file_is_no_script_of_its_own(place: str, runs: bool, tmp_path: Path) -> None:
+    path, text = str(tmp_path / place), "import torch\nACT = torch.compile(torch.nn.GELU())\nACT(torch.ones(2))\n"
+
+    async def none(key: object) -> list[str]:
+        return []
+
+    archive = SimpleNamespace(scripts_touching=none)
+    context: Any = SimpleNamespace(folder_of=lambda _: str(tmp_path), trusted=True, archive=archive)
+    planner = Planner(context, Results())
+    document = Document(f"file://{path}", path)
+    plan = asyncio.run(planner.plan(document, text, Settings()))
+    assert (plan is not None) is runs

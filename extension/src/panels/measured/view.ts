@@ -135,6 +135,7 @@ class MeasuredView extends RunView<Measured> {
 }
 
 const BY_MODEL = "A fused kernel is divided by a model.";
+const IN_FULL = "A fused kernel counts in full for each of its lines, so lines can take more than the step together.";
 
 /** Only an editor can run a file. */
 function profileButton(kind: string): HTMLElement | undefined {
@@ -200,7 +201,8 @@ function tableOf(part: Exclude<Part, "Step" | "Modules" | "Frames">, data: Measu
     columns,
     rows.map((row) => rowElement(row, columns)),
   );
-  return [table, ...notesOf(part, data.leftOut[LEFT_OUT[part]], columns.includes("Possible") ? data.bounds : "")];
+  const notes = notesOf(part, data.leftOut[LEFT_OUT[part]], columns.includes("Possible") ? data.bounds : "");
+  return [table, ...notes, ...(part === "Lines" ? [note(IN_FULL)] : [])];
 }
 
 /** Below a table: what was left out of it, and what is possible. */
