@@ -89,8 +89,7 @@ class Planner:
         path, key = document.path, document.key
         if (of_file := _entry_of(path, folder, settings)) and (entry := self._parse(of_file, folder)):
             return entry, True
-        is_script = does_work(text) and not is_installed_file(path)  # which does its work where it is imported
-        if is_notebook(path) or is_script or not (text or os.path.exists(path)):  # one that is gone: the run says so
+        if _is_script(path, text):
             return script_entry(path, folder), False
         entries = [entry for name in settings.entry if (entry := self._parse(name, folder))]
         for entry in entries:
@@ -140,6 +139,13 @@ class Planner:
         if message not in self._complained:
             self._complained.add(message)
             log.warning("%s", message)
+
+
+def _is_script(path: str, text: str) -> bool:
+    """Whether a file is run as it is; one that is gone, too: the run says so."""
+    if is_installed_file(path):  # it does its work where it is imported
+        return False
+    return is_notebook(path) or does_work(text) or not (text or os.path.exists(path))
 
 
 def _entry_of(path: str, folder: str, settings: Settings) -> str:
