@@ -60,18 +60,8 @@ def _lines(found: Tuned) -> Iterator[str]:
     """The table, the best first, and the patch."""
     if found.step is not None:
         yield f"A step takes {found.step.words}; compile time {duration(found.compile_seconds)}."
-    best = [found.best] if found.best is not None else []
-    is_faster = any(row.gain is not None and row.gain.is_faster for row in found.rows)
-    if found.best is None and is_faster and not any(row.pays for row in found.rows):
-        yield "What is faster below was not proven to compute the same."
-    elif found.best is None:
-        what = " but what changes numbers" if any(row.pays for row in found.rows) else ""
-        parts = ", ".join(f"{percent(part)} {name}" for name, part in found.consists)
-        which = " of what was tried" if found.ended_early else ""
-        yield printable(f"Nothing{which} pays here{what}{f': a call of what is compiled is {parts}' if parts else ''}.")
-    else:
-        yield f"Best: {printable(found.best.name)}, proven and measured again as a whole."
-    for row in (*best, *found.rows):
+    yield printable(_said(found))
+    for row in (*([found.best] if found.best is not None else []), *found.rows):
         yield f"  {printable(row.name)}: {_words(row, found)}"
         if row.numerics:
             yield f"    changes numbers: {row.numerics}. It is in no combination."
@@ -81,6 +71,19 @@ def _lines(found: Tuned) -> Iterator[str]:
     if found.best is not None:
         yield ""
         yield from (printable(line) for line in _diff(found.best, found))
+
+
+def _said(found: Tuned) -> str:
+    """What pays, in a sentence."""
+    if found.best is not None:
+        return f"Best: {found.best.name}, proven and measured again as a whole."
+    pays = any(row.pays for row in found.rows)
+    if not pays and any(row.gain is not None and row.gain.is_faster for row in found.rows):
+        return "What is faster below was not proven to compute the same."
+    which = " of what was tried" if found.ended_early else ""
+    parts = ", ".join(f"{percent(part)} {name}" for name, part in found.consists)
+    consists = f": a call of what is compiled is {parts}" if parts else ""
+    return f"Nothing{which} pays here{' but what changes numbers' if pays else ''}{consists}."
 
 
 def _words(row: Row, found: Tuned) -> str:
