@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from facts import an_outcome
+from irscope.cli.main import main
 from irscope.driver.reproducing import Script, reproduce, script_of_run
 from irscope.internals.failed_programs import minified, repeated
 from irscope.ir.launches import launches_in
@@ -81,6 +82,23 @@ def test_an_input_whose_shape_is_not_checked_is_made_as_inductor_makes_it() -> N
 def test_a_size_that_is_not_in_the_output_code_is_named() -> None:
     with pytest.raises(LookupError, match="the size s77"):
         timing_script(stored(CODE.replace("arg0_1 = 12", "arg0_1 = given")), None)
+
+
+def test_a_name_from_elsewhere_is_no_pattern() -> None:
+    hostile = stored()
+    hostile.kernel.name = "triton_(0"
+    assert "other = async_compile" not in timing_script(hostile, None)
+
+
+def test_a_file_of_the_user_is_not_replaced_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "repro.py"
+    own.write_text("mine")
+    assert main(["repro", "--store", str(tmp_path / "runs.db")]) == 3
+    assert "repro.py is there already" in capsys.readouterr().err
+    assert own.read_text() == "mine"
 
 
 @pytest.fixture

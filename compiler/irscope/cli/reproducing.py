@@ -14,6 +14,7 @@ from irscope.system.streams import complain
 from irscope.system.trust import TrustError
 from irscope.vocabulary.visible import printable
 
+_OUTPUT = "repro.py"
 DESCRIPTION = """\
 Writes the smallest script that shows what a stored run has, and runs it in a fresh process: the graph of a compile error, made
 smaller by PyTorch's minifier; the part of a graph that `irscope diverge` found to compute a wrong number; or one kernel with a
@@ -33,7 +34,7 @@ def add_to(repro: argparse.ArgumentParser) -> None:
     repro.add_argument("--compile", metavar="ID", help="only of this compile, as in 0/0")
     repro.add_argument("--kernel", metavar="NAME", help="a slow kernel, or the ID of its stage")
     repro.add_argument(
-        "-o", "--output", metavar="FILE", default="repro.py", help="the file to write (default: %(default)s)"
+        "-o", "--output", metavar="FILE", help=f"the file to write (default: {_OUTPUT}, if there is none)"
     )
     repro.add_argument("--trust", metavar="DIGEST", default="", help="run the script of another store or an opened trace: the SHA-256 of its text, or the first 12 digits")  # fmt: skip
     add_python(repro)
@@ -42,6 +43,9 @@ def add_to(repro: argparse.ArgumentParser) -> None:
 
 def repro(options: argparse.Namespace) -> int:
     """Writes and runs the script; 1 if it does not show it.  Raises LookupError for a run that has nothing to show."""
+    if options.output is None and os.path.lexists(_OUTPUT):
+        complain(f"irscope: {_OUTPUT} is there already. Name the file to write with -o: it is replaced.")
+        return 3
     with Store(options.store) as store:
         report = store.report(store.find_run(options.run))
         report = report.of_target(options.target) if options.target else report
@@ -49,7 +53,7 @@ def repro(options: argparse.Namespace) -> int:
             script = script_of_kernel(store, report, options.kernel, options.compile)
         else:
             script = script_of_run(store, report, options.compile)
-        path = os.path.abspath(options.output)
+        path = os.path.abspath(options.output or _OUTPUT)
         try:
             found = reproduce(script, path, store, report, options.python, os.environ, options.trust)
         except TrustError as error:

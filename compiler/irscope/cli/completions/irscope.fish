@@ -272,7 +272,7 @@ complete -c irscope -n '_shtab_irscope_using repro' -l store -xka "(__fish_compl
 complete -c irscope -n '_shtab_irscope_using repro' -l target -xka "a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'of what `irscope run --target` predicted for this device (irscope targets)'
 complete -c irscope -n '_shtab_irscope_using repro' -l compile -x -d 'only of this compile, as in 0/0'
 complete -c irscope -n '_shtab_irscope_using repro' -l kernel -x -d 'a slow kernel, or the ID of its stage'
-complete -c irscope -n '_shtab_irscope_using repro' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'the file to write'
+complete -c irscope -n '_shtab_irscope_using repro' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'the file to write (default: repro.py, if there is none)'
 complete -c irscope -n '_shtab_irscope_using repro' -l trust -x -d 'run the script of another store or an opened trace: the SHA-256 of its text, or the first 12 digits'
 complete -c irscope -n '_shtab_irscope_using repro' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a explain -d 'why Inductor did what it did'

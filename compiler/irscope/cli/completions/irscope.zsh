@@ -336,7 +336,7 @@ _shtab_irscope_repro_options=(
   "--target[of what \`irscope run --target\` predicted for this device (irscope targets)]:TARGET:(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
   "--compile[only of this compile, as in 0\/0]:ID:"
   "--kernel[a slow kernel, or the ID of its stage]:NAME:"
-  {-o,--output}"[the file to write]:FILE:_files"
+  {-o,--output}"[the file to write (default\: repro.py, if there is none)]:FILE:_files"
   "--trust[run the script of another store or an opened trace\: the SHA-256 of its text, or the first 12 digits]:DIGEST:"
   "--python[interpreter that runs the script]:PATH:_files"
   ":run ID or prefix (default\: the newest):"

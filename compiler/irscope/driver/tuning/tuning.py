@@ -374,7 +374,7 @@ def _facts(base: Measured, report: Report) -> Facts:
 
 
 def _paths(value: object) -> Iterable[str]:
-    """Paths of modules that can be written into a text: names and numbers with dots."""
+    """Paths of modules that can be written into a text: names with dots between them."""
     for path in value if isinstance(value, list) else ():
         if isinstance(path, str) and all(name.isidentifier() for name in path.split(".")):
             yield path

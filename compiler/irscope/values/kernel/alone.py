@@ -78,7 +78,7 @@ def _arguments(code: str, launch: Launch, head: KernelHead, device: str) -> tupl
         elif not kind.startswith("*"):  # the graph's input that is a size
             given.append(argument.memory)
         elif argument.shape is None:  # in what Inductor writes to time the whole graph
-            line = re.search(rf"^\s+({argument.memory} = rand_strided\(.*\))$", code, re.MULTILINE)
+            line = re.search(rf"^\s+({re.escape(argument.memory)} = rand_strided\(.*\))$", code, re.MULTILINE)
             if line is None:
                 raise LookupError(f"The output code does not have the shape of {argument.name or parameter}.")
             made += [line[1]] if line[1] not in made else []
@@ -101,7 +101,7 @@ def _head(code: str, kernel: str) -> str:
         if isinstance(statement, ast.ClassDef | ast.FunctionDef):
             break
         text = ast.get_source_segment(code, statement) or ""
-        if not re.match(rf"(?!{kernel}\b)\w+ = async_compile\.", text):
+        if not re.match(rf"(?!{re.escape(kernel)}\b)\w+ = async_compile\.", text):
             kept.append(text)
     return "\n".join(kept)
 
