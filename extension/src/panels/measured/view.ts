@@ -135,7 +135,7 @@ class MeasuredView extends RunView<Measured> {
 }
 
 const BY_MODEL = "A fused kernel is divided by a model.";
-const IN_FULL = "A fused kernel counts in full for each of its lines, so lines can take more than the step together.";
+const IN_FULL = "A fused kernel counts in full for each of its lines, so together they can take more than the step.";
 
 /** Only an editor can run a file. */
 function profileButton(kind: string): HTMLElement | undefined {
